@@ -1,0 +1,154 @@
+// Device: a block device whose contents live compressed in memory.
+//
+// Role: the engine as an embedding program sees it. A Device is created from DeviceOptions and used
+// through synchronous calls or through Queues.
+// Units: bytes throughout; offsets and lengths are multiples of kSectorSize (512), pages are
+// DeviceOptions::page_size_bytes.
+// Errors: data operations return Errc. invalid_argument: offset or length not sector-aligned.
+// out_of_range: the range ends beyond the device. no_space: over mem_limit or the system has no
+// memory to give. corrupt: stored data did not decode. After a failed write each page of the range
+// holds either its old content or the new one, never anything else, and the page that failed holds
+// the old one.
+// Threads: all members may be called from any number of threads at once, destruction excepted.
+// Overlapping operations leave each sector with the content of one of them; pages of one request
+// and requests of one batch have no order among themselves. Cost: a data operation makes no system
+// call and takes no memory from the heap, except when the device has to take room from the system
+// or gives it back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "uzram/error.hpp"
+#include "uzram/request.hpp"
+
+namespace uzram {
+
+inline constexpr std::uint32_t kDefaultPageSize = 4096;
+inline constexpr std::uint64_t kMaxDiskSize = std::uint64_t{16} << 40;
+
+struct DeviceOptions {
+  std::string name = "uzram0";
+  // A multiple of the page size, 1 page to kMaxDiskSize.
+  std::uint64_t disksize_bytes = 0;
+  // 4096, 8192, 16384, 32768 or 65536.
+  std::uint32_t page_size_bytes = kDefaultPageSize;
+  // Compressor, one of codec names() (lz4, lz4hc, zstd, deflate, lzo when built in).
+  std::string algorithm = "lz4";
+  // The codec's own default when unset.
+  std::optional<int> level;
+  // 0: none.
+  std::uint64_t mem_limit_bytes = 0;
+  // 0: one compression stream per CPU, with spares; N: N streams shared by all threads.
+  std::uint32_t max_comp_streams = 0;
+};
+
+// Statistics under the names and with the meanings of zram's mm_stat and io_stat. Bytes or counts.
+struct DeviceStats {
+  // mm_stat
+  std::uint64_t orig_data_size = 0;   // stored pages times the page size, same-filled ones too
+  std::uint64_t compr_data_size = 0;  // sum of object sizes; same-filled pages count nothing
+  std::uint64_t mem_used_total = 0;   // what the pool has taken from the system
+  std::uint64_t mem_limit = 0;
+  std::uint64_t mem_used_max = 0;  // high-water mark of mem_used_total
+  std::uint64_t same_pages = 0;
+  std::uint64_t pages_compacted = 0;   // system pages given back by compaction
+  std::uint64_t huge_pages = 0;        // pages stored raw, now
+  std::uint64_t huge_pages_since = 0;  // pages stored raw since creation
+  // io_stat
+  std::uint64_t failed_reads = 0;
+  std::uint64_t failed_writes = 0;
+  std::uint64_t invalid_io = 0;   // requests refused for their range or alignment
+  std::uint64_t notify_free = 0;  // whole pages covered by discards
+  // beyond zram
+  std::uint64_t table_bytes = 0;     // resident: header, summary and page table
+  std::uint64_t metadata_bytes = 0;  // derived free maps of the pool, in private memory
+};
+
+enum class ExtentState : std::uint8_t {
+  hole,  // nothing stored; reads as zeroes
+  zero,  // allocated, known to be all zeroes
+  data,
+};
+
+struct Extent {
+  std::uint64_t length = 0;
+  ExtentState state = ExtentState::hole;
+};
+
+class Device {
+ public:
+  // Errors: invalid_argument with a message that names the option, the value and what is expected;
+  // system when memory for the device cannot be had.
+  static Result<std::unique_ptr<Device>> create(const DeviceOptions& options);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Errc read(std::uint64_t offset, std::span<std::byte> buffer) noexcept;
+  Errc write(std::uint64_t offset, std::span<const std::byte> buffer) noexcept;
+  Errc discard(std::uint64_t offset, std::uint64_t length) noexcept;
+  // keep_allocated: the pages stay allocated (Op::allocate_zeroes), otherwise they are freed.
+  Errc write_zeroes(std::uint64_t offset, std::uint64_t length, bool keep_allocated) noexcept;
+  Errc flush() noexcept;
+
+  // The extent that begins at `offset`: pages of one state, cut at `limit`. Neighbouring extents
+  // may have the same state. A snapshot: other threads may change it at once. REQUIRES: offset <
+  // limit <= disksize.
+  [[nodiscard]] Extent extent_at(std::uint64_t offset, std::uint64_t limit) const noexcept;
+
+  // Moves objects out of sparsely used spans and gives the spans back. Returns the bytes given
+  // back.
+  std::uint64_t compact() noexcept;
+
+  // 0: none. Below what is in use, further writes that need room fail until enough is freed.
+  void set_mem_limit(std::uint64_t bytes) noexcept;
+  // Restarts the high-water mark mem_used_max at the present use.
+  void reset_mem_used_max() noexcept;
+
+  [[nodiscard]] DeviceStats stats() const noexcept;
+  // As given at creation, with `level` filled in; mem_limit_bytes is the one in force.
+  [[nodiscard]] DeviceOptions options() const;
+  [[nodiscard]] std::uint64_t disksize_bytes() const noexcept;
+  [[nodiscard]] std::uint32_t page_size_bytes() const noexcept;
+
+  // The two memory files that hold everything not rebuildable; docs/format.md describes them. The
+  // descriptors belong to the device.
+  [[nodiscard]] int table_fd() const noexcept;
+  [[nodiscard]] int pool_fd() const noexcept;
+
+  struct Impl;
+  [[nodiscard]] Impl& impl() noexcept { return *impl_; }
+
+ private:
+  explicit Device(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A submission and completion queue.
+// Threads: one thread at a time uses a Queue; a device may have any number of them.
+class Queue {
+ public:
+  explicit Queue(Device& device) noexcept : device_(device) {}
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  // Takes a batch. The requests may already be complete when this returns; they are delivered by
+  // reap(), not earlier, in any order.
+  void submit(std::span<Request* const> batch) noexcept;
+  // The next completed request, or nullptr when there is none at present.
+  [[nodiscard]] Request* reap() noexcept;
+
+ private:
+  Device& device_;
+  Request* completed_head_ = nullptr;
+  Request* completed_tail_ = nullptr;
+};
+
+}  // namespace uzram
