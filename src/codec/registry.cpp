@@ -1,0 +1,56 @@
+#include <array>
+
+#include "codec/codec.hpp"
+#include "codec/codecs.hpp"
+
+namespace uzram::codec {
+
+std::span<const CodecInfo> registry() noexcept {
+  static const std::array kCodecs = {
+      lz4_info(),     lz4hc_info(), zstd_info(),
+#ifdef UZRAM_HAVE_LZO
+      lzo_info(),
+#endif
+      deflate_info(),
+  };
+  return kCodecs;
+}
+
+const CodecInfo* find(std::string_view name) noexcept {
+  for (const CodecInfo& info : registry()) {
+    if (info.name == name) {
+      return &info;
+    }
+  }
+  return nullptr;
+}
+
+std::string names() {
+  std::string all;
+  for (const CodecInfo& info : registry()) {
+    if (!all.empty()) {
+      all += ", ";
+    }
+    all += info.name;
+  }
+  return all;
+}
+
+Result<std::unique_ptr<Codec>> make(std::string_view name, std::optional<int> level,
+                                    std::uint32_t page_size_bytes) {
+  const CodecInfo* const info = find(name);
+  if (info == nullptr) {
+    return Error{Errc::invalid_argument, 0,
+                 "algorithm \"" + std::string(name) + "\": expected one of " + names()};
+  }
+  const int chosen = level.value_or(info->default_level);
+  if (chosen < info->min_level || chosen > info->max_level) {
+    return Error{Errc::invalid_argument, 0,
+                 "level " + std::to_string(chosen) + ": expected " +
+                     std::to_string(info->min_level) + " to " + std::to_string(info->max_level) +
+                     " for " + std::string(name) + " (" + std::string(info->level_meaning) + ")"};
+  }
+  return info->make(chosen, page_size_bytes);
+}
+
+}  // namespace uzram::codec
