@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <limits>
+#include <system_error>
 
 namespace uzram {
 namespace {
@@ -16,12 +17,20 @@ Error bad_size(std::string_view what, std::string_view text) {
       std::string(what) + " \"" + std::string(text) + "\": expected a number and K, M, G, T or P"};
 }
 
+Error too_large(std::string_view what, std::string_view text) {
+  return {Errc::invalid_argument, 0,
+          std::string(what) + " \"" + std::string(text) + "\": does not fit 64 bits"};
+}
+
 }  // namespace
 
 Result<std::uint64_t> parse_size(std::string_view what, std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, problem] = std::from_chars(text.data(), end, number);
+  if (problem == std::errc::result_out_of_range) {
+    return too_large(what, text);
+  }
   if (problem != std::errc{}) {
     return bad_size(what, text);
   }
@@ -37,8 +46,7 @@ Result<std::uint64_t> parse_size(std::string_view what, std::string_view text) {
     shift = static_cast<unsigned>(10 * (unit + 1));
   }
   if (number > (std::numeric_limits<std::uint64_t>::max() >> shift)) {
-    return Error{Errc::invalid_argument, 0,
-                 std::string(what) + " \"" + std::string(text) + "\": does not fit 64 bits"};
+    return too_large(what, text);
   }
   return number << shift;
 }
