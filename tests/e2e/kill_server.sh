@@ -10,9 +10,10 @@ start_server --name disk --size 4G
   --iodepth=16 --size=1g --time_based --runtime=600 --output="$work/fio.out" 2>&1) &
 fio=$!
 at_exit "kill -KILL $fio 2>/dev/null"
-head -c 2G /dev/zero | tr '\0' 'x' >"$work/image" &
-wait $!
-nbdcopy --request-size=4096 "$work/image" "$(uri_of disk)" >"$work/nbdcopy.out" 2>&1 &
+truncate -s 3G "$work/image"
+# Zeroes sent as data: many small requests, and no time spent on making content.
+nbdcopy --allocated --no-extents -S 0 --request-size=4096 "$work/image" "$(uri_of disk)" \
+  >"$work/nbdcopy.out" 2>&1 &
 copy=$!
 at_exit "kill -KILL $copy 2>/dev/null"
 python3 "$here/nbd_client.py" "$(socket_of disk)" disk deaf 4 >"$work/deaf.out" 2>&1 &

@@ -13,7 +13,8 @@ vanish_once() {
   (cd "$work" && exec fio --name=load --ioengine=nbd --uri="$(uri_of disk)" --rw=randrw --bs=256k \
     --iodepth=32 --size=128m --time_based --runtime=600 --eta=never >/dev/null 2>&1) &
   pids+=($!)
-  nbdcopy --request-size=65536 "$work/image" "$(uri_of disk)" >/dev/null 2>&1 &
+  nbdcopy --allocated --no-extents -S 0 --request-size=65536 "$work/image" "$(uri_of disk)" \
+    >/dev/null 2>&1 &
   pids+=($!)
   for kind in 'half 0' 'deaf 32'; do
     # shellcheck disable=SC2086 # command and argument
@@ -33,7 +34,7 @@ has_connections() { (($(descriptors) >= $1)); }
 is_idle() { (($(descriptors) <= idle)); }
 
 start_server --name disk --size 1G
-head -c 512M /dev/zero | tr '\0' 'x' >"$work/image"
+truncate -s 1G "$work/image"
 expect_success nbd disk size
 idle=$(descriptors)
 
