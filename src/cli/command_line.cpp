@@ -1,0 +1,111 @@
+#include "cli/command_line.hpp"
+
+#include <string>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "cli/stat_columns.hpp"
+#include "codec/codec.hpp"
+#include "control/version.hpp"
+
+namespace uzram::cli {
+namespace {
+
+std::string level_help() {
+  std::string text = "Compression level:";
+  for (const codec::CodecInfo& codec : codec::registry()) {
+    text += &codec == &codec::registry().front() ? " " : ", ";
+    text += std::string(codec.name) + " " + std::to_string(codec.min_level) + " to " +
+            std::to_string(codec.max_level);
+  }
+  return text;
+}
+
+void add_shorthand(CLI::App& serve, ServeArguments& into, const std::string& key,
+                   const std::string& type, const std::string& help) {
+  serve
+      .add_option_function<std::string>(
+          "--" + key, [&into, key](const std::string& value) { into.shorthands[key] = value; },
+          help)
+      ->type_name(type);
+}
+
+// Options that repeat take one value each time; a list would swallow what follows.
+void add_repeatable(CLI::App& serve, const std::string& name, std::vector<std::string>& into,
+                    const std::string& type, const std::string& help) {
+  serve.add_option(name, into, help)->type_name(type)->allow_extra_args(false);
+}
+
+void add_serve(CLI::App& app, ServeArguments& into) {
+  CLI::App& serve = *app.add_subcommand(
+      "serve", "Run devices in the foreground and export them over NBD until a signal ends it.");
+  add_repeatable(serve, "--device", into.devices, "KEY=VALUE,...",
+                 "A device, repeatable; keys: " + std::string(kDeviceKeys));
+  add_shorthand(serve, into, "size", "SIZE", "Size of one device, such as 512M or 4G");
+  add_shorthand(serve, into, "name", "NAME", "Its name [uzram0]");
+  add_shorthand(serve, into, "algorithm", "NAME", "Compressor [lz4]: " + codec::names());
+  add_shorthand(serve, into, "level", "NUMBER", level_help());
+  add_shorthand(serve, into, "mode", "MODE", "Who does the work [nowait]: nowait, the submitter");
+  add_shorthand(serve, into, "mem-limit", "SIZE", "Most memory the pool may take [0: no limit]");
+  add_shorthand(serve, into, "max-comp-streams", "NUMBER",
+                "Compression streams shared by all threads [0: one per CPU]");
+  add_shorthand(serve, into, "block-size", "BYTES", "Logical block [4096]: 512 or 4096");
+  add_repeatable(serve, "--nbd", into.nbd, "ADDRESS",
+                 "Listen there too, repeatable: tcp:HOST:PORT, :PORT (of 127.0.0.1) or unix:PATH");
+  serve.add_option("--control", into.control, "Control socket [DIR/control.sock]")
+      ->type_name("PATH");
+  serve.add_option("--max-connections", into.max_connections, "Most NBD connections [256]")
+      ->type_name("NUMBER");
+  serve
+      .add_option("--handshake-timeout", into.handshake_timeout,
+                  "Seconds in which a client must have chosen an export [10]")
+      ->type_name("SECONDS");
+  // Not listed, as no value of it can be accepted; known, so that its refusal says why.
+  add_shorthand(serve, into, "workers", "NUMBER", "");
+  serve.get_option("--workers")->group("");
+}
+
+void add_stat(CLI::App& app, StatArguments& into) {
+  CLI::App& stat = *app.add_subcommand("stat", "List the devices of a running server.");
+  stat.add_option("NAME", into.names, "Only these devices");
+  std::string columns = "Columns, separated by commas:";
+  for (const StatColumn& column : stat_columns()) {
+    columns += " " + std::string(column.name);
+  }
+  CLI::Option* const output =
+      stat.add_option("-o,--output", into.columns, columns)->type_name("COLUMNS");
+  CLI::Option* const all = stat.add_flag("--output-all", into.all_columns, "All columns");
+  CLI::Option* const bytes =
+      stat.add_flag("-b,--bytes", into.bytes, "Sizes in bytes, not for people");
+  CLI::Option* const bare = stat.add_flag("-n,--noheadings", into.no_headings, "No headings");
+  CLI::Option* const raw =
+      stat.add_flag("--raw", into.raw, "One blank between columns, no alignment");
+  CLI::Option* const json =
+      stat.add_flag("--json", into.json, "All fields as JSON, as the control socket gives them");
+  all->excludes(output);
+  for (CLI::Option* const other : {output, all, bytes, bare, raw}) {
+    json->excludes(other);
+  }
+  stat.add_option("--control", into.control, "Control socket of the server [DIR/control.sock]")
+      ->type_name("PATH");
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> make_app(CommandLine& into) {
+  auto app = std::make_unique<CLI::App>(
+      "zram in user space: block devices whose contents live compressed in memory.", "uzram");
+  app->set_help_flag("-h,--help", "Print this and exit");
+  app->set_version_flag("-V,--version", "uzram " + std::string(control::version()),
+                        "Print the version and exit");
+  app->footer(
+      "DIR is /run/uzram for root, else $XDG_RUNTIME_DIR/uzram, else /tmp/uzram-UID.\n"
+      "`uzram serve --help` and `uzram stat --help` list their options; see also uzram(1).");
+  app->require_subcommand(1);
+  add_serve(*app, into.serve);
+  add_stat(*app, into.stat);
+  return app;
+}
+
+}  // namespace uzram::cli

@@ -1,0 +1,24 @@
+// The program's command line: sub-commands, options and their help.
+//
+// Role: says what there is; what values mean is in serve_options and stat.
+// Threads: one. Errors: parsing throws CLI::ParseError, which main catches.
+#pragma once
+
+#include <memory>
+
+#include <CLI/App.hpp>
+
+#include "cli/serve_options.hpp"
+#include "cli/stat.hpp"
+
+namespace uzram::cli {
+
+struct CommandLine {
+  ServeArguments serve;
+  StatArguments stat;
+};
+
+// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat".
+[[nodiscard]] std::unique_ptr<CLI::App> make_app(CommandLine& into);
+
+}  // namespace uzram::cli

@@ -1,0 +1,210 @@
+#include "cli/device_option.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "base/size.hpp"
+#include "codec/codec.hpp"
+
+namespace uzram::cli {
+namespace {
+
+constexpr std::size_t kLongestName = 64;
+constexpr std::uint32_t kMostStreams = 4096;
+
+Error refuse(std::string_view option, std::string_view value, std::string_view expected) {
+  return {
+      Errc::invalid_argument, 0,
+      std::string(option) + " \"" + std::string(value) + "\": expected " + std::string(expected)};
+}
+
+template <typename T>
+bool parse_number(std::string_view text, T& number) noexcept {
+  const char* const end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, number);
+  return problem == std::errc{} && rest == end;
+}
+
+Result<void> set_name(DeviceSettings& device, std::string_view option, std::string_view value) {
+  const bool clean = std::all_of(value.begin(), value.end(), [](char byte) {
+    const auto code = static_cast<unsigned char>(byte);
+    return code >= 0x20 && code != 0x7f && byte != '/';
+  });
+  if (value.empty() || value.size() > kLongestName || !clean) {
+    return refuse(option, value, "1 to 64 bytes without \"/\" and control characters");
+  }
+  device.options.name = value;
+  return {};
+}
+
+// A size rounded up to a page.
+Result<std::uint64_t> parse_rounded(std::string_view option, std::string_view value,
+                                    std::uint64_t greatest) {
+  auto bytes = parse_size(option, value);
+  if (bytes && *bytes > greatest) {
+    return refuse(option, value, "at most " + format_size(greatest));
+  }
+  return bytes ? round_up(*bytes, kDefaultPageSize) : bytes;
+}
+
+Result<void> set_size(DeviceSettings& device, std::string_view option, std::string_view value) {
+  const auto bytes = parse_rounded(option, value, kMaxDiskSize);
+  if (!bytes) {
+    return bytes.error();
+  }
+  if (*bytes == 0) {
+    return refuse(option, value, "a size greater than 0, such as 512M");
+  }
+  device.options.disksize_bytes = *bytes;
+  return {};
+}
+
+Result<void> set_mem_limit(DeviceSettings& device, std::string_view option,
+                           std::string_view value) {
+  // More than any machine has, and far from overflow.
+  constexpr std::uint64_t kGreatest = std::uint64_t{1} << 60;
+  const auto bytes = parse_rounded(option, value, kGreatest);
+  if (!bytes) {
+    return bytes.error();
+  }
+  device.options.mem_limit_bytes = *bytes;
+  return {};
+}
+
+Result<void> set_mode(DeviceSettings& device, std::string_view option, std::string_view value) {
+  if (value == "async" || value == "auto") {
+    return Error{Errc::unsupported, 0,
+                 std::string(option) + " \"" + std::string(value) +
+                     "\": this build has no such mode; expected nowait"};
+  }
+  if (value != "nowait") {
+    return refuse(option, value, "nowait");
+  }
+  device.mode = value;
+  return {};
+}
+
+Result<void> set_streams(DeviceSettings& device, std::string_view option, std::string_view value) {
+  std::uint32_t streams = 0;
+  if (!parse_number(value, streams) || streams > kMostStreams) {
+    return refuse(option, value, "a number from 1 to 4096, or 0 for one per CPU");
+  }
+  device.options.max_comp_streams = streams;
+  return {};
+}
+
+Result<void> set_block_size(DeviceSettings& device, std::string_view option,
+                            std::string_view value) {
+  if (value != "512" && value != "4096") {
+    return refuse(option, value, "512 or 4096");
+  }
+  device.logical_block_bytes = value == "512" ? 512 : 4096;
+  return {};
+}
+
+}  // namespace
+
+Result<void> set_device_key(DeviceSettings& device, std::string_view option, std::string_view key,
+                            std::string_view value) {
+  if (key == "name") {
+    return set_name(device, option, value);
+  }
+  if (key == "size") {
+    return set_size(device, option, value);
+  }
+  if (key == "algorithm") {
+    if (codec::find(value) == nullptr) {
+      return refuse(option, value, "one of " + codec::names());
+    }
+    device.options.algorithm = value;
+    return {};
+  }
+  if (key == "level") {
+    int level = 0;
+    if (!parse_number(value, level)) {
+      return refuse(option, value, "a whole number");
+    }
+    device.options.level = level;
+    return {};
+  }
+  if (key == "mode") {
+    return set_mode(device, option, value);
+  }
+  if (key == "workers") {
+    return Error{Errc::unsupported, 0,
+                 std::string(option) + " \"" + std::string(value) +
+                     "\": workers need mode async or auto, which this build does not have; leave "
+                     "it out"};
+  }
+  if (key == "mem-limit") {
+    return set_mem_limit(device, option, value);
+  }
+  if (key == "max-comp-streams") {
+    return set_streams(device, option, value);
+  }
+  if (key == "block-size") {
+    return set_block_size(device, option, value);
+  }
+  return Error{
+      Errc::invalid_argument, 0,
+      std::string(option) + ": there is no such key; expected " + std::string(kDeviceKeys)};
+}
+
+Result<void> finish_device(DeviceSettings& device, std::size_t index) {
+  DeviceOptions& options = device.options;
+  if (options.name.empty()) {
+    options.name = "uzram" + std::to_string(index);
+  }
+  const std::string what = "device \"" + options.name + "\": ";
+  if (options.disksize_bytes == 0) {
+    return Error{Errc::invalid_argument, 0, what + "it has no size; expected such as size=512M"};
+  }
+  // The registry words what is wrong with a level, as it knows the range.
+  if (const auto made = codec::make(options.algorithm, options.level, options.page_size_bytes);
+      !made) {
+    Error error = made.error();
+    error.message.insert(0, what);
+    return error;
+  }
+  return {};
+}
+
+Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
+  DeviceSettings device;
+  device.options.name.clear();
+  std::vector<std::string_view> seen;
+  while (true) {
+    const std::string_view item = text.substr(0, text.find(','));
+    const std::size_t equals = item.find('=');
+    const std::string_view key = item.substr(0, equals);
+    const std::string option = "--device " + std::string(key);
+    if (std::find(seen.begin(), seen.end(), key) != seen.end()) {
+      return Error{Errc::invalid_argument, 0, option + ": given twice; expected it once"};
+    }
+    seen.push_back(key);
+    if (key == "read-only") {
+      if (equals != std::string_view::npos) {
+        return refuse(option, item.substr(equals + 1), "no value");
+      }
+      device.read_only = true;
+    } else if (equals == std::string_view::npos) {
+      return Error{Errc::invalid_argument, 0,
+                   "--device \"" + std::string(item) +
+                       "\": expected KEY=VALUE, separated by commas, with the keys " +
+                       std::string(kDeviceKeys)};
+    } else if (auto set = set_device_key(device, option, key, item.substr(equals + 1)); !set) {
+      return set.error();
+    }
+    if (item.size() == text.size()) {
+      break;
+    }
+    text.remove_prefix(item.size() + 1);
+  }
+  if (auto finished = finish_device(device, index); !finished) {
+    return finished.error();
+  }
+  return device;
+}
+
+}  // namespace uzram::cli

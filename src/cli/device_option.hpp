@@ -1,0 +1,39 @@
+// One device of `uzram serve`, from "key=value,key=value,read-only" or from the shorthand options.
+//
+// Role: the only place that knows the keys; --size and its like are the same keys without commas.
+// Units: bytes. Errors: invalid_argument or unsupported, with a message that names the option, the
+// value and what is expected. Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "uzram/device.hpp"
+#include "uzram/error.hpp"
+
+namespace uzram::cli {
+
+struct DeviceSettings {
+  DeviceOptions options;
+  std::string mode = "nowait";
+  std::uint32_t logical_block_bytes = 4096;
+  bool read_only = false;
+};
+
+// The keys of this build, for help and messages.
+inline constexpr std::string_view kDeviceKeys =
+    "name, size, algorithm, level, mode, mem-limit, max-comp-streams, block-size, read-only";
+
+// Sets one key. `option` is how messages call it: "--size" or "--device size".
+Result<void> set_device_key(DeviceSettings& device, std::string_view option, std::string_view key,
+                            std::string_view value);
+
+// Checks what depends on more than one key. Until then the device's name may be empty: it becomes
+// uzramN, with N its `index`.
+Result<void> finish_device(DeviceSettings& device, std::size_t index);
+
+// The text of one --device.
+Result<DeviceSettings> parse_device(std::string_view text, std::size_t index);
+
+}  // namespace uzram::cli
