@@ -32,6 +32,7 @@ namespace uzram {
 
 inline constexpr std::uint32_t kDefaultPageSize = 4096;
 inline constexpr std::uint64_t kMaxDiskSize = std::uint64_t{16} << 40;
+inline constexpr std::uint32_t kMaxCompStreams = 1024;
 
 struct DeviceOptions {
   std::string name = "uzram0";

@@ -1,0 +1,290 @@
+#include "uzram/device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <utility>
+
+#include "base/size.hpp"
+#include "engine/device_impl.hpp"
+
+namespace uzram {
+namespace {
+
+constexpr std::uint32_t kMaxPageSize = 65536;
+
+Error invalid(const DeviceOptions& options, const std::string& what) {
+  return {Errc::invalid_argument, 0, "device " + options.name + ": " + what};
+}
+
+Result<void> check_options(const DeviceOptions& options) {
+  const std::uint32_t page = options.page_size_bytes;
+  if (!std::has_single_bit(page) || page < kDefaultPageSize || page > kMaxPageSize) {
+    return invalid(options, "page size " + std::to_string(page) +
+                                ": expected 4096, 8192, 16384, 32768 or 65536");
+  }
+  const std::uint64_t size = options.disksize_bytes;
+  if (size == 0 || size % page != 0 || size > kMaxDiskSize) {
+    return invalid(options, "size " + std::to_string(size) + ": expected a multiple of the page (" +
+                                std::to_string(page) + "), at least one page and at most " +
+                                format_size(kMaxDiskSize));
+  }
+  if (options.max_comp_streams > kMaxCompStreams) {
+    return invalid(options, "max_comp_streams " + std::to_string(options.max_comp_streams) +
+                                ": expected 0 (one per CPU) to " + std::to_string(kMaxCompStreams));
+  }
+  return {};
+}
+
+engine::Header header_of(const DeviceOptions& options) {
+  engine::Header header = {};
+  header.page_size_bytes = options.page_size_bytes;
+  header.disksize_bytes = options.disksize_bytes;
+  header.mem_limit_bytes = options.mem_limit_bytes;
+  engine::CodecSlot& slot = header.codecs[0];
+  std::copy_n(options.algorithm.data(), std::min(options.algorithm.size(), slot.name.size() - 1),
+              slot.name.data());
+  slot.level = options.level.value_or(0);
+  return header;
+}
+
+constexpr std::array<std::byte, kMaxPageSize> kZeroes{};
+
+}  // namespace
+
+Device::Impl::Impl(DeviceOptions device_options, std::unique_ptr<engine::PageTable> table,
+                   std::unique_ptr<engine::Pool> pool, std::shared_ptr<engine::StreamSet> streams)
+    : options(std::move(device_options)),
+      page_shift(static_cast<std::uint32_t>(std::countr_zero(options.page_size_bytes))),
+      store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes) {}
+
+Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
+  if (auto checked = check_options(options); !checked) {
+    return std::move(checked).error();
+  }
+  auto streams = engine::StreamSet::get(options.algorithm, options.level, options.page_size_bytes,
+                                        options.max_comp_streams);
+  if (!streams) {
+    return std::move(streams).error();
+  }
+  DeviceOptions filled = options;
+  filled.level = (*streams)->codec().level();
+  engine::Room& room = engine::Room::process();
+  auto table = engine::PageTable::create(options.name, header_of(filled), room);
+  if (!table) {
+    return std::move(table).error();
+  }
+  auto pool =
+      engine::Pool::create(options.name, options.page_size_bytes, options.mem_limit_bytes, room);
+  if (!pool) {
+    return std::move(pool).error();
+  }
+  return std::unique_ptr<Device>(new Device(std::make_unique<Impl>(
+      std::move(filled), std::move(*table), std::move(*pool), std::move(*streams))));
+}
+
+Device::Device(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Device::~Device() = default;
+
+// ---- the data path ----------------------------------------------------------------------------
+
+Errc Device::Impl::check_range(std::uint64_t offset, std::uint64_t length) noexcept {
+  Errc status = Errc::ok;
+  if (length == 0 || (offset | length) % kSectorSize != 0) {
+    status = Errc::invalid_argument;
+  } else if (length > options.disksize_bytes || offset > options.disksize_bytes - length) {
+    status = Errc::out_of_range;
+  }
+  if (status != Errc::ok) [[unlikely]] {
+    store.stats().add(engine::Counter::invalid_io, 1);
+  }
+  return status;
+}
+
+Errc Device::Impl::write(std::uint64_t offset, std::span<const std::byte> buffer) noexcept {
+  if (const Errc failed = check_range(offset, buffer.size()); failed != Errc::ok) {
+    return failed;
+  }
+  engine::ScopedTally tally(store.stats());
+  while (!buffer.empty()) {
+    const engine::PageIndex page = offset >> page_shift;
+    const std::uint32_t from = offset_in_page(offset);
+    const auto piece =
+        buffer.first(std::min<std::size_t>(buffer.size(), options.page_size_bytes - from));
+    const Errc status = piece.size() == options.page_size_bytes
+                            ? store.write_page(page, piece, tally)
+                            : store.write_part(page, from, piece, tally);
+    if (status != Errc::ok) [[unlikely]] {
+      return status;
+    }
+    buffer = buffer.subspan(piece.size());
+    offset += piece.size();
+  }
+  return Errc::ok;
+}
+
+Errc Device::Impl::read(std::uint64_t offset, std::span<std::byte> buffer) noexcept {
+  if (const Errc failed = check_range(offset, buffer.size()); failed != Errc::ok) {
+    return failed;
+  }
+  engine::ScopedTally tally(store.stats());
+  while (!buffer.empty()) {
+    const std::uint32_t from = offset_in_page(offset);
+    const auto piece =
+        buffer.first(std::min<std::size_t>(buffer.size(), options.page_size_bytes - from));
+    const Errc status = store.read_part(offset >> page_shift, from, piece, tally);
+    if (status != Errc::ok) [[unlikely]] {
+      return status;
+    }
+    buffer = buffer.subspan(piece.size());
+    offset += piece.size();
+  }
+  return Errc::ok;
+}
+
+Errc Device::Impl::discard(std::uint64_t offset, std::uint64_t length) noexcept {
+  if (const Errc failed = check_range(offset, length); failed != Errc::ok) {
+    return failed;
+  }
+  const engine::PageIndex first = (offset + options.page_size_bytes - 1) >> page_shift;
+  const engine::PageIndex end = (offset + length) >> page_shift;
+  if (first < end) {
+    engine::ScopedTally tally(store.stats());
+    store.drop(first, end, tally);
+  }
+  return Errc::ok;
+}
+
+// REQUIRES: the range lies within one page and is not the whole of it.
+Errc Device::Impl::zero_part(std::uint64_t offset, std::uint64_t length, bool keep_allocated,
+                             engine::Tally& tally) noexcept {
+  const engine::PageIndex page = offset >> page_shift;
+  const bool empty = !store.table().holds_anything(engine::PageTable::stretch_of(page)) ||
+                     store.state_of(page) == ExtentState::hole;
+  if (empty && !keep_allocated) {
+    return Errc::ok;
+  }
+  return store.write_part(page, offset_in_page(offset), std::span(kZeroes).first(length), tally);
+}
+
+Errc Device::Impl::write_zeroes(std::uint64_t offset, std::uint64_t length,
+                                bool keep_allocated) noexcept {
+  if (const Errc failed = check_range(offset, length); failed != Errc::ok) {
+    return failed;
+  }
+  engine::ScopedTally tally(store.stats());
+  const std::uint64_t page_size = options.page_size_bytes;
+  const std::uint64_t end = offset + length;
+  const std::uint64_t first_whole = std::min(round_up(offset, page_size), end);
+  const std::uint64_t end_whole = std::max(end & ~(page_size - 1), first_whole);
+  if (offset < first_whole) {
+    if (const Errc failed = zero_part(offset, first_whole - offset, keep_allocated, tally);
+        failed != Errc::ok) {
+      return failed;
+    }
+  }
+  if (first_whole < end_whole) {
+    const engine::PageIndex first_page = first_whole >> page_shift;
+    const engine::PageIndex end_page = end_whole >> page_shift;
+    if (!keep_allocated) {
+      store.drop(first_page, end_page, tally);
+    } else if (const Errc failed = store.fill_with_zeroes(first_page, end_page, tally);
+               failed != Errc::ok) {
+      return failed;
+    }
+  }
+  return end_whole < end ? zero_part(end_whole, end - end_whole, keep_allocated, tally) : Errc::ok;
+}
+
+Extent Device::Impl::extent_at(std::uint64_t offset, std::uint64_t limit) const noexcept {
+  const engine::PageTable& table = store.table();
+  const auto state_of = [&](engine::PageIndex page) {
+    return table.holds_anything(engine::PageTable::stretch_of(page)) ? store.state_of(page)
+                                                                     : ExtentState::hole;
+  };
+  const engine::PageIndex end = (limit + options.page_size_bytes - 1) >> page_shift;
+  engine::PageIndex page = offset >> page_shift;
+  const ExtentState state = state_of(page);
+  while (++page < end) {
+    const std::uint64_t stretch = engine::PageTable::stretch_of(page);
+    if (!table.holds_anything(stretch)) {
+      if (state != ExtentState::hole) {
+        break;
+      }
+      // Skip to the last page before the next stretch that holds something.
+      const std::uint64_t holding =
+          table.next_holding(stretch, engine::PageTable::stretch_of(end - 1) + 1);
+      page = std::min(end, holding << engine::kStretchShift) - 1;
+    } else if (store.state_of(page) != state) {
+      break;
+    }
+  }
+  return {std::min(page << page_shift, limit) - offset, state};
+}
+
+// ---- the public face --------------------------------------------------------------------------
+
+Errc Device::read(std::uint64_t offset, std::span<std::byte> buffer) noexcept {
+  return impl_->read(offset, buffer);
+}
+Errc Device::write(std::uint64_t offset, std::span<const std::byte> buffer) noexcept {
+  return impl_->write(offset, buffer);
+}
+Errc Device::discard(std::uint64_t offset, std::uint64_t length) noexcept {
+  return impl_->discard(offset, length);
+}
+Errc Device::write_zeroes(std::uint64_t offset, std::uint64_t length,
+                          bool keep_allocated) noexcept {
+  return impl_->write_zeroes(offset, length, keep_allocated);
+}
+// Everything acknowledged is where it belongs already.
+Errc Device::flush() noexcept { return Errc::ok; }
+
+Extent Device::extent_at(std::uint64_t offset, std::uint64_t limit) const noexcept {
+  return impl_->extent_at(offset, limit);
+}
+
+std::uint64_t Device::compact() noexcept { return impl_->store.compact(); }
+
+void Device::set_mem_limit(std::uint64_t bytes) noexcept {
+  impl_->store.table().set_mem_limit(bytes);
+  impl_->store.pool().set_limit(bytes);
+}
+
+void Device::reset_mem_used_max() noexcept { impl_->store.pool().reset_used_max(); }
+
+DeviceStats Device::stats() const noexcept {
+  using engine::Counter;
+  const engine::Stats& counters = impl_->store.stats();
+  const engine::Pool& pool = impl_->store.pool();
+  DeviceStats stats;
+  stats.orig_data_size = counters.sum(Counter::stored_pages) * impl_->options.page_size_bytes;
+  stats.compr_data_size = counters.sum(Counter::compr_bytes);
+  stats.mem_used_total = pool.used_bytes();
+  stats.mem_limit = pool.limit_bytes();
+  stats.mem_used_max = pool.used_max_bytes();
+  stats.same_pages = counters.sum(Counter::same_pages);
+  stats.pages_compacted = counters.sum(Counter::pages_compacted);
+  stats.huge_pages = counters.sum(Counter::huge_pages);
+  stats.huge_pages_since = counters.sum(Counter::huge_pages_since);
+  stats.failed_reads = counters.sum(Counter::failed_reads);
+  stats.failed_writes = counters.sum(Counter::failed_writes);
+  stats.invalid_io = counters.sum(Counter::invalid_io);
+  stats.notify_free = counters.sum(Counter::notify_free);
+  stats.table_bytes = impl_->store.table().resident_bytes();
+  stats.metadata_bytes = pool.metadata_bytes() + impl_->store.caches().memory_bytes();
+  return stats;
+}
+
+DeviceOptions Device::options() const {
+  DeviceOptions current = impl_->options;
+  current.mem_limit_bytes = impl_->store.pool().limit_bytes();
+  return current;
+}
+
+std::uint64_t Device::disksize_bytes() const noexcept { return impl_->options.disksize_bytes; }
+std::uint32_t Device::page_size_bytes() const noexcept { return impl_->options.page_size_bytes; }
+int Device::table_fd() const noexcept { return impl_->store.table().fd(); }
+int Device::pool_fd() const noexcept { return impl_->store.pool().fd(); }
+
+}  // namespace uzram

@@ -1,0 +1,126 @@
+// PageStore's work on many pages at once: dropping ranges and compaction.
+#include <algorithm>
+#include <cstring>
+
+#include "engine/free_batch.hpp"
+#include "engine/page_store.hpp"
+
+namespace uzram::engine {
+
+void PageStore::drop(PageIndex first, PageIndex end, Tally& tally) noexcept {
+  tally.add(Counter::notify_free, static_cast<std::int64_t>(end - first));
+  FreeBatch batch(*pool_);
+  const std::uint64_t end_stretch = PageTable::stretch_of(end - 1) + 1;
+  std::uint64_t stretch = table_->next_holding(PageTable::stretch_of(first), end_stretch);
+  while (stretch != end_stretch) {
+    const PageIndex from = std::max(first, stretch << kStretchShift);
+    const PageIndex to = std::min(end, (stretch + 1) << kStretchShift);
+    if (drop_stretch(from, to, batch, tally)) {
+      table_->try_release(stretch);
+    }
+    stretch = table_->next_holding(stretch + 1, end_stretch);
+  }
+}
+
+// Returns whether the stretch may have become empty.
+bool PageStore::drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch,
+                             Tally& tally) noexcept {
+  for (PageIndex page = first; page < end; ++page) {
+    AtomicEntry& entry = table_->entry(page);
+    if (entry.load(std::memory_order_relaxed) == 0) {
+      continue;
+    }
+    const Entry before = publish(entry, Entry(), table_->sleepers());
+    count(before, -1, tally);
+    batch.add(before);
+  }
+  // The neighbours tell cheaply that most stretches are not empty yet.
+  const auto taken = [this](PageIndex page) {
+    return table_->entry(page).load(std::memory_order_relaxed) != 0;
+  };
+  const bool at_start = first % kStretchPages == 0;
+  const bool at_end = end % kStretchPages == 0;
+  return (at_end || !taken(end)) && (at_start || !taken(first - 1));
+}
+
+std::uint64_t PageStore::compact() noexcept {
+  // Victims are this fraction of the pool at a time, so that their copies need little room.
+  constexpr std::uint32_t kRoundShare = 16;
+  constexpr std::uint32_t kMinRound = 64;
+  const MutexLock lock(compaction_mutex_);
+  caches_.drain();
+  const std::uint64_t used_before = pool_->used_bytes();
+  std::uint64_t used = used_before;
+  for (;;) {
+    const auto spans = static_cast<std::uint32_t>(used / kSpanBytes);
+    if (pool_->choose_victims(std::max(spans / kRoundShare, kMinRound)) == 0) {
+      break;
+    }
+    {
+      PoolCache cache(*pool_);
+      cache.set_fresh_only(true);
+      FreeBatch batch(*pool_);
+      move_victims(cache, batch);
+      batch.flush();
+      cache.drain();
+    }
+    pool_->release_victims();
+    const std::uint64_t now = pool_->used_bytes();
+    if (now >= used) {
+      break;
+    }
+    used = now;
+  }
+  const std::uint64_t freed = used_before > used ? used_before - used : 0;
+  stats_.add(Counter::pages_compacted, static_cast<std::int64_t>(freed / os::kSystemPage));
+  return freed;
+}
+
+void PageStore::move_victims(PoolCache& cache, FreeBatch& batch) noexcept {
+  const std::uint64_t stretches = table_->stretches();
+  for (std::uint64_t stretch = table_->next_holding(0, stretches); stretch != stretches;
+       stretch = table_->next_holding(stretch + 1, stretches)) {
+    const PageIndex first = stretch << kStretchShift;
+    for (PageIndex page = first; page < first + kStretchPages; ++page) {
+      AtomicEntry& entry = table_->entry(page);
+      const Entry seen(entry.load(std::memory_order_relaxed));
+      if (!seen.owns_room() || !pool_->is_victim(seen.place()) ||
+          move_object(entry, cache, batch)) {
+        continue;
+      }
+      // No empty spans to pack into, at the limit for example: fill the holes of other spans.
+      cache.set_fresh_only(false);
+      if (!move_object(entry, cache, batch)) {
+        return;
+      }
+    }
+  }
+}
+
+// Returns false when there is no room to move anything to.
+bool PageStore::move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept {
+  Entry before;
+  if (!try_lock_entry(entry, before)) {
+    return true;
+  }
+  // The entry may have changed since it was seen.
+  if (!before.owns_room() || !pool_->is_victim(before.place())) {
+    unlock_entry(entry);
+    return true;
+  }
+  Place place = 0;
+  const Errc status =
+      before.kind() == Kind::raw
+          ? cache.allocate_raw(place)
+          : cache.allocate(units_for(before.size()), before.kind() == Kind::fill_slot, place);
+  if (status != Errc::ok) {
+    unlock_entry(entry);
+    return false;
+  }
+  std::memcpy(pool_->address(place), pool_->address(before.place()), before.size());
+  publish_locked(entry, before.moved_to(place));
+  batch.add(before);
+  return true;
+}
+
+}  // namespace uzram::engine

@@ -1,0 +1,310 @@
+#include "engine/page_store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/cpu.hpp"
+#include "engine/free_batch.hpp"
+#include "engine/same_filled.hpp"
+
+namespace uzram::engine {
+namespace {
+
+// All pages are compressed by the codec of this priority; others will belong to recompression.
+constexpr std::uint32_t kPriority = 0;
+
+}  // namespace
+
+PageStore::PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> pool,
+                     std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes)
+    : page_size_bytes_(page_size_bytes),
+      max_object_bytes_(page_size_bytes - page_size_bytes / 16),
+      table_(std::move(table)),
+      pool_(std::move(pool)),
+      streams_(std::move(streams)),
+      caches_(*pool_, usable_cpus()) {}
+
+// ---- write ------------------------------------------------------------------------------------
+
+Errc PageStore::write_page(PageIndex page, std::span<const std::byte> content,
+                           Tally& tally) noexcept {
+  Errc status = write_page_once(page, content, tally);
+  if (status == Errc::no_space && make_room()) [[unlikely]] {
+    status = write_page_once(page, content, tally);
+  }
+  if (status != Errc::ok) [[unlikely]] {
+    tally.add(Counter::failed_writes, 1);
+  }
+  return status;
+}
+
+Errc PageStore::write_page_once(PageIndex page, std::span<const std::byte> content,
+                                Tally& tally) noexcept {
+  const std::uint64_t stretch = PageTable::stretch_of(page);
+  if (const Errc failed = table_->prepare(stretch); failed != Errc::ok) {
+    return failed;
+  }
+  Entry after;
+  std::uint64_t word = 0;
+  if (same_filled(content, word)) {
+    if (const Errc failed = encode_fill(word, after); failed != Errc::ok) {
+      return failed;
+    }
+  } else {
+    // The stream is free again before the entry is waited for.
+    const StreamLease stream(*streams_);
+    if (const Errc failed = encode(content, *stream, after); failed != Errc::ok) {
+      return failed;
+    }
+  }
+  const Entry before = publish(table_->entry(page), after, table_->sleepers());
+  table_->confirm(stretch);
+  replaced(before, after, tally);
+  return Errc::ok;
+}
+
+Errc PageStore::encode_fill(std::uint64_t word, Entry& entry) noexcept {
+  if (Entry::fill_fits(word)) {
+    entry = Entry::fill(word);
+    return Errc::ok;
+  }
+  Place place = 0;
+  if (const Errc failed = PoolCaches::Lease(caches_)->allocate(1, true, place);
+      failed != Errc::ok) {
+    return failed;
+  }
+  std::memcpy(pool_->address(place), &word, sizeof word);
+  entry = Entry::stored(Kind::fill_slot, place, sizeof word, kPriority);
+  return Errc::ok;
+}
+
+Errc PageStore::encode(std::span<const std::byte> content, Stream& stream, Entry& entry) noexcept {
+  const std::span<std::byte> room(stream.compressed.get(), max_object_bytes_);
+  const codec::CompressResult result = streams_->codec().compress(*stream.workspace, content, room);
+  if (result.status != Errc::ok) {
+    return encode_raw(content, entry);
+  }
+  Place place = 0;
+  if (const Errc failed =
+          PoolCaches::Lease(caches_)->allocate(units_for(result.size), false, place);
+      failed != Errc::ok) {
+    return failed;
+  }
+  std::memcpy(pool_->address(place), room.data(), result.size);
+  entry = Entry::stored(Kind::object, place, result.size, kPriority);
+  return Errc::ok;
+}
+
+Errc PageStore::encode_raw(std::span<const std::byte> content, Entry& entry) noexcept {
+  Place place = 0;
+  if (const Errc failed = PoolCaches::Lease(caches_)->allocate_raw(place); failed != Errc::ok) {
+    return failed;
+  }
+  std::memcpy(pool_->address(place), content.data(), content.size());
+  entry = Entry::stored(Kind::raw, place, page_size_bytes_, kPriority);
+  return Errc::ok;
+}
+
+Errc PageStore::write_part(PageIndex page, std::uint32_t from, std::span<const std::byte> content,
+                           Tally& tally) noexcept {
+  Errc status = write_part_once(page, from, content, tally);
+  if (status == Errc::no_space && make_room()) [[unlikely]] {
+    status = write_part_once(page, from, content, tally);
+  }
+  if (status != Errc::ok) [[unlikely]] {
+    tally.add(Counter::failed_writes, 1);
+  }
+  return status;
+}
+
+Errc PageStore::write_part_once(PageIndex page, std::uint32_t from,
+                                std::span<const std::byte> content, Tally& tally) noexcept {
+  const std::uint64_t stretch = PageTable::stretch_of(page);
+  if (const Errc failed = table_->prepare(stretch); failed != Errc::ok) {
+    return failed;
+  }
+  const StreamLease stream(*streams_);
+  const std::span<std::byte> whole(stream->page.get(), page_size_bytes_);
+  AtomicEntry& atomic_entry = table_->entry(page);
+  const Entry before = lock_entry(atomic_entry, table_->sleepers());
+  Entry after;
+  Errc status = decode(before, &*stream, whole);
+  if (status == Errc::ok) {
+    std::memcpy(whole.data() + from, content.data(), content.size());
+    std::uint64_t word = 0;
+    status = same_filled(whole, word) ? encode_fill(word, after) : encode(whole, *stream, after);
+  }
+  if (status != Errc::ok) {
+    unlock_entry(atomic_entry);
+    return status;
+  }
+  publish_locked(atomic_entry, after);
+  table_->confirm(stretch);
+  replaced(before, after, tally);
+  return Errc::ok;
+}
+
+Errc PageStore::fill_with_zeroes(PageIndex first, PageIndex end, Tally& tally) noexcept {
+  for (PageIndex page = first; page < end; ++page) {
+    const std::uint64_t stretch = PageTable::stretch_of(page);
+    if (table_->prepare(stretch) != Errc::ok) {
+      tally.add(Counter::failed_writes, 1);
+      return Errc::no_space;
+    }
+    const Entry after = Entry::fill(0);
+    const Entry before = publish(table_->entry(page), after, table_->sleepers());
+    table_->confirm(stretch);
+    replaced(before, after, tally);
+  }
+  return Errc::ok;
+}
+
+// ---- read -------------------------------------------------------------------------------------
+
+Errc PageStore::read_page(PageIndex page, std::span<std::byte> out, Tally& tally) noexcept {
+  return read_part(page, 0, out, tally);
+}
+
+Errc PageStore::read_part(PageIndex page, std::uint32_t from, std::span<std::byte> out,
+                          Tally& tally) noexcept {
+  if (!table_->holds_anything(PageTable::stretch_of(page))) {
+    std::memset(out.data(), 0, out.size());
+    return Errc::ok;
+  }
+  AtomicEntry& atomic_entry = table_->entry(page);
+  // An entry that carries its whole content needs no lock: one load is the read.
+  const Entry seen(atomic_entry.load(std::memory_order_acquire));
+  if (seen.kind() == Kind::empty || seen.kind() == Kind::fill) {
+    write_fill(seen.kind() == Kind::empty ? 0 : seen.fill_word(), from, out);
+    return Errc::ok;
+  }
+  const bool whole = out.size() == page_size_bytes_;
+  const bool needs_stream = !whole || streams_->codec().decompress_needs_workspace();
+  Errc status = Errc::ok;
+  if (needs_stream) {
+    const StreamLease stream(*streams_);
+    const std::span<std::byte> scratch(stream->page.get(), page_size_bytes_);
+    const Entry entry = lock_entry(atomic_entry, table_->sleepers());
+    status = decode(entry, &*stream, whole ? out : scratch);
+    unlock_entry(atomic_entry);
+    if (!whole && status == Errc::ok) {
+      std::memcpy(out.data(), scratch.data() + from, out.size());
+    }
+  } else {
+    const Entry entry = lock_entry(atomic_entry, table_->sleepers());
+    status = decode(entry, nullptr, out);
+    unlock_entry(atomic_entry);
+  }
+  if (status != Errc::ok) [[unlikely]] {
+    tally.add(Counter::failed_reads, 1);
+  }
+  return status;
+}
+
+Errc PageStore::decode(Entry entry, Stream* stream, std::span<std::byte> out) const noexcept {
+  switch (entry.kind()) {
+    case Kind::empty:
+      write_fill(0, 0, out);
+      return Errc::ok;
+    case Kind::fill:
+      write_fill(entry.fill_word(), 0, out);
+      return Errc::ok;
+    case Kind::fill_slot: {
+      std::uint64_t word = 0;
+      std::memcpy(&word, pool_->address(entry.place()), sizeof word);
+      write_fill(word, 0, out);
+      return Errc::ok;
+    }
+    case Kind::raw:
+      std::memcpy(out.data(), pool_->address(entry.place()), out.size());
+      return Errc::ok;
+    case Kind::object:
+      return streams_->codec().decompress(stream == nullptr ? nullptr : stream->workspace.get(),
+                                          {pool_->address(entry.place()), entry.size()}, out);
+    case Kind::written_back:
+      break;
+  }
+  return Errc::corrupt;
+}
+
+ExtentState PageStore::state_of(PageIndex page) const noexcept {
+  const Entry entry(table_->entry(page).load(std::memory_order_acquire));
+  switch (entry.kind()) {
+    case Kind::empty:
+      return ExtentState::hole;
+    case Kind::fill:
+      return entry.fill_word() == 0 ? ExtentState::zero : ExtentState::data;
+    default:
+      return ExtentState::data;
+  }
+}
+
+void PageStore::prefetch_entry(PageIndex page) const noexcept {
+  __builtin_prefetch(&table_->entry(page), 1);
+}
+
+void PageStore::prefetch_object(PageIndex page) const noexcept {
+  if (!table_->holds_anything(PageTable::stretch_of(page))) {
+    return;
+  }
+  const Entry entry(table_->entry(page).load(std::memory_order_relaxed));
+  if (entry.owns_room()) {
+    // A place read without the lock may be stale; it is still an address of this pool, and a
+    // prefetch of it is harmless.
+    constexpr std::size_t kLine = 64;
+    constexpr std::size_t kMostLines = 8;
+    const std::byte* const object = pool_->address(entry.place());
+    const std::size_t lines = std::min((entry.size() + kLine - 1) / kLine, kMostLines);
+    for (std::size_t line = 0; line < lines; ++line) {
+      __builtin_prefetch(object + line * kLine);
+    }
+  }
+}
+
+// ---- accounts ---------------------------------------------------------------------------------
+
+void PageStore::count(Entry entry, std::int64_t sign, Tally& tally) const noexcept {
+  switch (entry.kind()) {
+    case Kind::empty:
+      return;
+    case Kind::fill:
+    case Kind::fill_slot:
+      tally.add(Counter::same_pages, sign);
+      break;
+    case Kind::raw:
+      tally.add(Counter::huge_pages, sign);
+      if (sign > 0) {
+        tally.add(Counter::huge_pages_since, 1);
+      }
+      [[fallthrough]];
+    case Kind::object:
+      tally.add(Counter::compr_bytes, sign * entry.size());
+      break;
+    case Kind::written_back:
+      break;
+  }
+  tally.add(Counter::stored_pages, sign);
+}
+
+void PageStore::replaced(Entry before, Entry after, Tally& tally) noexcept {
+  count(before, -1, tally);
+  count(after, 1, tally);
+  if (before.owns_room()) {
+    PoolCaches::Lease(caches_)->free(before.place(), units_for(before.size()));
+  }
+}
+
+bool PageStore::make_room() noexcept {
+  caches_.drain();
+  const std::uint64_t free_bytes = pool_->free_bytes();
+  const std::uint64_t hopeless = hopeless_bytes_.load(std::memory_order_relaxed);
+  const std::uint64_t worth = pool_->used_bytes() / 16;
+  if (free_bytes > worth && free_bytes > hopeless + hopeless / 8) {
+    compact();
+    hopeless_bytes_.store(pool_->free_bytes(), std::memory_order_relaxed);
+  }
+  return true;
+}
+
+}  // namespace uzram::engine

@@ -1,0 +1,108 @@
+// PageStore: pages in, pages out. The data path of one device from step 3 on.
+//
+// Role: turns operations on single pages into entries and objects. `Device` checks ranges and
+// splits them; everything below a page's index happens here. Units: PageIndex; offsets and lengths
+// inside a page in bytes. Errors: no_space (write, fill, allocate), corrupt (read, partial write).
+// A page whose operation failed is as it was. Threads: all members. Lock order: stream, entry,
+// cache, pool. Invariants: 1. An entry is published only after its object is complete. 2. Room is
+// freed only after the entry that owned it has been replaced, and by the thread that replaced it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "uzram/device.hpp"
+#include "uzram/error.hpp"
+
+#include "base/mutex.hpp"
+#include "engine/page_table.hpp"
+#include "engine/pool.hpp"
+#include "engine/pool_cache.hpp"
+#include "engine/stats.hpp"
+#include "engine/streams.hpp"
+
+namespace uzram::engine {
+
+class PageStore {
+ public:
+  PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> pool,
+            std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes);
+
+  // Whole pages. REQUIRES: span sizes are the page size.
+  Errc read_page(PageIndex page, std::span<std::byte> out, Tally& tally) noexcept;
+  Errc write_page(PageIndex page, std::span<const std::byte> content, Tally& tally) noexcept;
+
+  // Part of a page, from byte `from` on.
+  Errc read_part(PageIndex page, std::uint32_t from, std::span<std::byte> out,
+                 Tally& tally) noexcept;
+  Errc write_part(PageIndex page, std::uint32_t from, std::span<const std::byte> content,
+                  Tally& tally) noexcept;
+
+  // Drops the pages [first, end) and gives back the table pages that become empty.
+  void drop(PageIndex first, PageIndex end, Tally& tally) noexcept;
+  // Makes the pages [first, end) allocated zeroes.
+  Errc fill_with_zeroes(PageIndex first, PageIndex end, Tally& tally) noexcept;
+
+  // What the page holds now; for pages of stretches that hold nothing, use table().next_holding.
+  [[nodiscard]] ExtentState state_of(PageIndex page) const noexcept;
+
+  // Starts loading what a read or write of the page will look at: first its entry, then, a request
+  // or two later, its object.
+  void prefetch_entry(PageIndex page) const noexcept;
+  void prefetch_object(PageIndex page) const noexcept;
+
+  // Moves objects out of sparsely used spans. Returns the bytes given back to the system.
+  std::uint64_t compact() noexcept;
+
+  [[nodiscard]] PageTable& table() noexcept { return *table_; }
+  [[nodiscard]] const PageTable& table() const noexcept { return *table_; }
+  [[nodiscard]] Pool& pool() noexcept { return *pool_; }
+  [[nodiscard]] const Pool& pool() const noexcept { return *pool_; }
+  [[nodiscard]] PoolCaches& caches() noexcept { return caches_; }
+  [[nodiscard]] const PoolCaches& caches() const noexcept { return caches_; }
+  [[nodiscard]] Stats& stats() noexcept { return stats_; }
+  [[nodiscard]] const Stats& stats() const noexcept { return stats_; }
+  [[nodiscard]] const StreamSet& streams() const noexcept { return *streams_; }
+
+ private:
+  class FreeBatch;
+
+  // Stores `content` in the pool unless it is same-filled; `entry` describes it, unpublished.
+  Errc encode(std::span<const std::byte> content, Stream& stream, Entry& entry) noexcept;
+  Errc encode_fill(std::uint64_t word, Entry& entry) noexcept;
+  Errc encode_raw(std::span<const std::byte> content, Entry& entry) noexcept;
+  // REQUIRES: the caller holds the entry's lock, or nobody else can see it.
+  Errc decode(Entry entry, Stream* stream, std::span<std::byte> out) const noexcept;
+  Errc write_page_once(PageIndex page, std::span<const std::byte> content, Tally& tally) noexcept;
+  Errc write_part_once(PageIndex page, std::uint32_t from, std::span<const std::byte> content,
+                       Tally& tally) noexcept;
+
+  // Accounts for `before` being replaced by `after` and frees what `before` owned.
+  void replaced(Entry before, Entry after, Tally& tally) noexcept;
+  void count(Entry entry, std::int64_t sign, Tally& tally) const noexcept;
+  // After a write found no room: drains caches and compacts where that promises some. Returns
+  // whether trying again makes sense.
+  bool make_room() noexcept;
+
+  bool drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch, Tally& tally) noexcept;
+  void move_victims(PoolCache& cache, FreeBatch& batch) noexcept;
+  bool move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept;
+
+  const std::uint32_t page_size_bytes_;
+  // Larger results are stored raw: what they save is not worth decompressing them.
+  const std::uint32_t max_object_bytes_;
+  std::unique_ptr<PageTable> table_;
+  std::unique_ptr<Pool> pool_;
+  std::shared_ptr<StreamSet> streams_;
+  PoolCaches caches_;
+  Stats stats_;
+  // What was free but of no use after the last compaction that make_room ran.
+  std::atomic<std::uint64_t> hopeless_bytes_{0};
+  Mutex compaction_mutex_;
+};
+
+}  // namespace uzram::engine

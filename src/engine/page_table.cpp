@@ -1,0 +1,119 @@
+#include "engine/page_table.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/size.hpp"
+#include "os/futex.hpp"
+
+namespace uzram::engine {
+
+Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, Header header,
+                                                     Room& room) {
+  const std::uint64_t pages = header.disksize_bytes / header.page_size_bytes;
+  const std::uint64_t stretches = (pages + kStretchPages - 1) / kStretchPages;
+  const std::uint64_t summary_bytes = round_up(round_up(stretches, 64) / 8, kTablePageBytes);
+  header.magic = kMagic;
+  header.format_version = kFormatVersion;
+  header.summary_offset = kHeaderBytes;
+  header.table_offset = kHeaderBytes + summary_bytes;
+  header.place_unit_bytes = kPlaceUnit;
+  header.stretch_pages = kStretchPages;
+
+  auto table = std::unique_ptr<PageTable>(new PageTable(room));
+  auto file = os::MemoryFile::create("uzram-table:" + name);
+  if (!file) {
+    return std::move(file).error();
+  }
+  table->file_ = std::move(*file);
+  const std::uint64_t size = header.table_offset + stretches * kTablePageBytes;
+  if (auto resized = table->file_.resize(size); !resized) {
+    return std::move(resized).error();
+  }
+  auto mapping = table->file_.map(0, size);
+  if (!mapping) {
+    return std::move(mapping).error();
+  }
+  table->mapping_ = std::move(*mapping);
+  std::byte* const base = table->mapping_.data();
+  if (!room.may_take(header.table_offset) ||
+      table->file_.take_room(base, 0, header.table_offset) != Errc::ok) {
+    return Error{Errc::no_space, 0,
+                 "device " + name + ": no memory for its header and summary (" +
+                     format_size(header.table_offset) + "); free some or raise the limit"};
+  }
+  table->header_ = reinterpret_cast<Header*>(base);
+  *table->header_ = header;
+  table->summary_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + header.summary_offset);
+  table->entries_ = reinterpret_cast<AtomicEntry*>(base + header.table_offset);
+  table->table_offset_ = header.table_offset;
+  table->stretches_ = stretches;
+  return table;
+}
+
+std::uint64_t PageTable::next_holding(std::uint64_t from, std::uint64_t end) const noexcept {
+  while (from < end) {
+    const std::uint64_t word = summary_[from / 64].load(std::memory_order_acquire) >> (from % 64);
+    if (word != 0) {
+      return std::min(from + static_cast<std::uint64_t>(std::countr_zero(word)), end);
+    }
+    from = (from / 64 + 1) * 64;
+  }
+  return end;
+}
+
+Errc PageTable::prepare_slow(std::uint64_t stretch) noexcept {
+  const std::uint64_t offset = table_offset_ + stretch * kTablePageBytes;
+  if (!room_.may_take(kTablePageBytes) ||
+      file_.take_room(mapping_.data() + offset, offset, kTablePageBytes) != Errc::ok) {
+    return Errc::no_space;
+  }
+  set_summary(stretch);
+  return Errc::ok;
+}
+
+bool PageTable::try_release(std::uint64_t stretch) noexcept {
+  if (!holds_anything(stretch)) {
+    return false;
+  }
+  AtomicEntry* const first = entries_ + stretch * kStretchPages;
+  for (std::uint32_t i = 0; i < kStretchPages; ++i) {
+    if (first[i].load(std::memory_order_relaxed) != 0) {
+      return false;
+    }
+  }
+  for (std::uint32_t i = 0; i < kStretchPages; ++i) {
+    std::uint64_t empty = 0;
+    if (!first[i].compare_exchange_strong(empty, Entry::kLock, std::memory_order_acquire,
+                                          std::memory_order_relaxed)) {
+      while (i-- > 0) {
+        unlock_entry(first[i]);
+      }
+      return false;
+    }
+  }
+  summary_[stretch / 64].fetch_and(~(std::uint64_t{1} << (stretch % 64)),
+                                   std::memory_order_seq_cst);
+  if (file_.give_back(table_offset_ + stretch * kTablePageBytes, kTablePageBytes) != Errc::ok) {
+    // The page stays, empty and unlocked; the next write in the stretch sets the bit again.
+    for (std::uint32_t i = 0; i < kStretchPages; ++i) {
+      unlock_entry(first[i]);
+    }
+    return false;
+  }
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) {
+    // They sleep on words of the page that went; a thread that begins to sleep from here on
+    // compares with the fresh page and does not.
+    for (std::uint32_t i = 0; i < kStretchPages; ++i) {
+      wake_entry_slow(first[i]);
+    }
+  }
+  return true;
+}
+
+void PageTable::set_mem_limit(std::uint64_t bytes) noexcept {
+  std::atomic_ref<std::uint64_t>(header_->mem_limit_bytes).store(bytes, std::memory_order_relaxed);
+}
+
+}  // namespace uzram::engine

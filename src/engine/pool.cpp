@@ -1,0 +1,365 @@
+#include "engine/pool.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <utility>
+
+namespace uzram::engine {
+namespace {
+
+constexpr std::size_t kMaxVictims = 8192;
+// Runs shorter than this (64 bytes) stay in the free map unless something that small is wanted.
+constexpr std::uint32_t kMinRunUnits = 4;
+// How many spans a refill looks at before it prefers an empty one, and how many when there is none.
+constexpr std::uint32_t kUsualSpans = 4;
+constexpr std::uint32_t kThoroughSpans = 256;
+// Spans kept beyond the reserve before any go back, so that they go back in large pieces.
+constexpr std::uint32_t kReserveSlackSpans = 16;
+constexpr std::size_t kReturnBatch = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<Pool>> Pool::create(const std::string& name, std::uint32_t page_size_bytes,
+                                           std::uint64_t mem_limit_bytes, Room& room) {
+  auto pool = std::unique_ptr<Pool>(new Pool(room, page_size_bytes, mem_limit_bytes));
+  auto file = os::MemoryFile::create("uzram-pool:" + name);
+  if (!file) {
+    return std::move(file).error();
+  }
+  pool->file_ = std::move(*file);
+  pool->bases_ = std::make_unique<std::atomic<std::byte*>[]>(kMaxChunks);
+  pool->chunks_.reserve(kMaxChunks);
+  const MutexLock lock(pool->mutex_);
+  pool->victims_.reserve(kMaxVictims);
+  for (auto& list : pool->lists_) {
+    list.fill(kNoSpan);
+  }
+  return pool;
+}
+
+void Pool::link(SpanIndex index) noexcept {
+  Span& span = span_at(index);
+  SpanIndex& head = lists_[static_cast<std::size_t>(span.use)][bucket_of(span)];
+  span.previous = kNoSpan;
+  span.next = head;
+  if (head != kNoSpan) {
+    span_at(head).previous = index;
+  }
+  head = index;
+  span.listed = true;
+  listed_free_units_ += span.free_units;
+}
+
+// REQUIRES: free_units is what it was when the span was linked.
+void Pool::unlink(SpanIndex index) noexcept {
+  Span& span = span_at(index);
+  if (span.previous != kNoSpan) {
+    span_at(span.previous).next = span.next;
+  } else {
+    lists_[static_cast<std::size_t>(span.use)][bucket_of(span)] = span.next;
+  }
+  if (span.next != kNoSpan) {
+    span_at(span.next).previous = span.previous;
+  }
+  span.listed = false;
+  listed_free_units_ -= span.free_units;
+}
+
+void Pool::push_reserve(SpanIndex index) noexcept {
+  Span& span = span_at(index);
+  span.state = SpanState::reserve;
+  span.next = reserve_;
+  reserve_ = index;
+  ++reserve_spans_;
+}
+
+std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept {
+  for (;;) {
+    {
+      const MutexLock lock(mutex_);
+      const std::uint32_t taken = take_locked(demand, false, out);
+      if (taken != 0) {
+        return taken;
+      }
+    }
+    if (grow(demand.exempt) != Errc::ok) {
+      break;
+    }
+  }
+  if (demand.fresh_only) {
+    return 0;
+  }
+  const MutexLock lock(mutex_);
+  return take_locked(demand, true, out);
+}
+
+std::uint32_t Pool::take_locked(const Demand& demand, bool thorough,
+                                std::span<Extent16> out) noexcept {
+  // Partly used spans are given out again once they hold a thirty-second of the pool; before that
+  // they are left to become wholly free by themselves.
+  const std::uint64_t slack_units =
+      std::uint64_t{present_spans_.load(std::memory_order_relaxed)} * (kSpanUnits / 32);
+  std::uint32_t taken = 0;
+  if (!demand.fresh_only && (thorough || listed_free_units_ > slack_units)) {
+    taken = take_from_lists(demand, thorough ? kThoroughSpans : kUsualSpans, out);
+    const auto fits = [&](const Extent16& extent) { return extent.count >= demand.units; };
+    if (std::any_of(out.begin(), out.begin() + taken, fits)) {
+      return taken;
+    }
+  }
+  const std::uint32_t whole = take_from_reserve(demand, out.subspan(taken));
+  if (whole != 0) {
+    return taken + whole;
+  }
+  for (std::uint32_t i = 0; i < taken; ++i) {
+    const auto index = static_cast<SpanIndex>(out[i].first >> kSpanShift);
+    Span& span = span_at(index);
+    if (span.listed) {
+      unlink(index);
+    }
+    span.set_free(static_cast<std::uint32_t>(out[i].first % kSpanUnits), out[i].count);
+    link(index);
+  }
+  return 0;
+}
+
+// Leaves room in `out` for one extent more.
+std::uint32_t Pool::take_from_lists(const Demand& demand, std::uint32_t max_spans,
+                                    std::span<Extent16> out) noexcept {
+  std::uint32_t taken = 0;
+  std::uint32_t visited = 0;
+  auto& lists = lists_[static_cast<std::size_t>(demand.use)];
+  for (std::size_t bucket = kBuckets; bucket-- > 0;) {
+    // Relinking changes the list under the walk, so the next span is read first; a span that keeps
+    // free units after the visit lands in this bucket or a lower one and is not met again.
+    SpanIndex index = lists[bucket];
+    while (index != kNoSpan) {
+      if (visited++ == max_spans || taken + 1 >= out.size()) {
+        return taken;
+      }
+      const SpanIndex next = span_at(index).next;
+      const std::uint32_t got =
+          take_from_span(index, demand, out.subspan(taken, out.size() - taken - 1));
+      for (std::uint32_t i = 0; i < got; ++i) {
+        if (out[taken + i].count >= demand.units) {
+          return taken + got;
+        }
+      }
+      taken += got;
+      index = next;
+    }
+  }
+  return taken;
+}
+
+std::uint32_t Pool::take_from_span(SpanIndex index, const Demand& demand,
+                                   std::span<Extent16> out) noexcept {
+  Span& span = span_at(index);
+  const bool raw = demand.use == SpanUse::raw;
+  const std::uint32_t longest = raw ? page_units_ : kSpanUnits;
+  const std::uint32_t shortest = raw ? page_units_ : std::min(demand.units, kMinRunUnits);
+  unlink(index);
+  std::uint32_t taken = 0;
+  std::uint32_t from = 0;
+  while (taken < out.size()) {
+    const Span::Run run = span.next_free_run(from, longest);
+    if (run.count == 0) {
+      break;
+    }
+    from = run.first + run.count;
+    if (run.count >= shortest) {
+      span.set_used(run.first, run.count);
+      out[taken++] = {(Place{index} << kSpanShift) + run.first, run.count};
+    }
+  }
+  if (span.free_units != 0) {
+    link(index);
+  }
+  return taken;
+}
+
+std::uint32_t Pool::take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept {
+  const SpanIndex index = reserve_;
+  if (index == kNoSpan) {
+    return 0;
+  }
+  Span& span = span_at(index);
+  reserve_ = span.next;
+  --reserve_spans_;
+  span.state = SpanState::in_use;
+  span.use = demand.use;
+  link(index);
+  return take_from_span(index, demand, out);
+}
+
+void Pool::give_back(std::span<const Extent16> extents) noexcept {
+  {
+    const MutexLock lock(mutex_);
+    for (const Extent16& extent : extents) {
+      const auto index = static_cast<SpanIndex>(extent.first >> kSpanShift);
+      Span& span = span_at(index);
+      if (span.listed) {
+        unlink(index);
+      }
+      span.set_free(static_cast<std::uint32_t>(extent.first % kSpanUnits), extent.count);
+      if (span.free_units == kSpanUnits) {
+        span.victim = false;
+        push_reserve(index);
+      } else if (!span.victim) {
+        link(index);
+      }
+    }
+  }
+  std::array<SpanIndex, kReturnBatch> spans{};
+  std::uint32_t count = 0;
+  do {
+    {
+      const MutexLock lock(mutex_);
+      count = surplus(spans);
+    }
+    return_spans(std::span(spans).first(count));
+  } while (count == spans.size());
+}
+
+std::uint32_t Pool::surplus(std::span<SpanIndex> out) noexcept {
+  const std::uint32_t keep =
+      std::max(kMinReserveSpans, present_spans_.load(std::memory_order_relaxed) / 64);
+  if (reserve_spans_ <= keep + kReserveSlackSpans) {
+    return 0;
+  }
+  std::uint32_t count = 0;
+  while (reserve_spans_ > keep && count < out.size()) {
+    Span& span = span_at(reserve_);
+    span.state = SpanState::moving;
+    out[count++] = reserve_;
+    reserve_ = span.next;
+    --reserve_spans_;
+  }
+  return count;
+}
+
+void Pool::return_spans(std::span<SpanIndex> spans) noexcept {
+  std::sort(spans.begin(), spans.end());
+  for (std::size_t begin = 0; begin < spans.size();) {
+    std::size_t end = begin + 1;
+    while (end < spans.size() && spans[end] == spans[end - 1] + 1) {
+      ++end;
+    }
+    const auto count = static_cast<std::uint32_t>(end - begin);
+    const Errc punched = file_.give_back(std::uint64_t{spans[begin]} * kSpanBytes,
+                                         std::uint64_t{count} * kSpanBytes);
+    const MutexLock lock(mutex_);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (punched == Errc::ok) {
+        unclaim({spans[i], 1});
+      } else {
+        push_reserve(spans[i]);
+      }
+    }
+    begin = end;
+  }
+}
+
+std::uint32_t Pool::choose_victims(std::uint32_t max_spans) noexcept {
+  const MutexLock lock(mutex_);
+  const auto most = std::min<std::size_t>(max_spans, kMaxVictims);
+  for (auto& lists : lists_) {
+    const std::size_t first = victims_.size();
+    std::uint64_t free_units = 0;
+    for (std::size_t bucket = kBuckets; bucket-- > 1;) {
+      while (lists[bucket] != kNoSpan && victims_.size() < most) {
+        const SpanIndex index = lists[bucket];
+        unlink(index);
+        Span& span = span_at(index);
+        span.victim = true;
+        free_units += span.free_units;
+        victims_.push_back(index);
+      }
+    }
+    if (free_units < kSpanUnits) {
+      // Moving these would not empty a single span.
+      while (victims_.size() > first) {
+        span_at(victims_.back()).victim = false;
+        link(victims_.back());
+        victims_.pop_back();
+      }
+    }
+  }
+  for (const SpanIndex index : victims_) {
+    chunks_[index / kSpansPerChunk]->victims[index % kSpansPerChunk / 64] |= std::uint64_t{1}
+                                                                             << (index % 64);
+  }
+  return static_cast<std::uint32_t>(victims_.size());
+}
+
+void Pool::release_victims() noexcept {
+  const MutexLock lock(mutex_);
+  for (const SpanIndex index : victims_) {
+    chunks_[index / kSpansPerChunk]->victims[index % kSpansPerChunk / 64] = 0;
+    Span& span = span_at(index);
+    span.victim = false;
+    if (span.state == SpanState::in_use && !span.listed && span.free_units != 0) {
+      link(index);
+    }
+  }
+  victims_.clear();
+}
+
+std::uint64_t Pool::used_max_bytes() const noexcept {
+  return std::uint64_t{present_max_.load(std::memory_order_relaxed)} * kSpanBytes;
+}
+
+void Pool::reset_used_max() noexcept {
+  present_max_.store(present_spans_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+std::uint64_t Pool::free_bytes() noexcept {
+  const MutexLock lock(mutex_);
+  return (listed_free_units_ + std::uint64_t{reserve_spans_} * kSpanUnits) * kPlaceUnit;
+}
+
+void Pool::check_invariants(std::uint64_t stored_units) noexcept {
+  const auto require = [](bool holds) {
+    if (!holds) {
+      std::abort();
+    }
+  };
+  const MutexLock lock(mutex_);
+  std::uint64_t present = 0;
+  std::uint64_t used_units = 0;
+  std::uint64_t listed_units = 0;
+  std::uint64_t reserve = 0;
+  for (const auto& chunk : chunks_) {
+    std::uint32_t absent = 0;
+    for (std::uint32_t i = 0; i < kSpansPerChunk; ++i) {
+      const bool is_absent = (chunk->absent[i / 64] >> (i % 64) & 1) != 0;
+      absent += is_absent ? 1 : 0;
+      require(is_absent || i < chunk->known_spans);
+      if (is_absent) {
+        continue;
+      }
+      const Span& span = chunk->spans[i];
+      std::uint32_t free_units = 0;
+      for (const std::uint64_t word : span.free_map) {
+        free_units += static_cast<std::uint32_t>(std::popcount(word));
+      }
+      require(free_units == span.free_units);
+      require(span.state == SpanState::in_use || span.state == SpanState::reserve);
+      require(!span.victim);
+      require((span.state == SpanState::reserve) == (free_units == kSpanUnits));
+      require(span.listed == (free_units != 0 && free_units != kSpanUnits));
+      ++present;
+      reserve += span.state == SpanState::reserve ? 1 : 0;
+      used_units += kSpanUnits - free_units;
+      listed_units += span.listed ? free_units : 0;
+    }
+    require(absent == chunk->absent_spans);
+  }
+  require(present == present_spans_.load(std::memory_order_relaxed));
+  require(used_units == stored_units);
+  require(listed_units == listed_free_units_);
+  require(reserve == reserve_spans_);
+}
+
+}  // namespace uzram::engine

@@ -1,0 +1,178 @@
+// Pool: where compressed pages live.
+//
+// Role: step 6 of the data path, seen from its slow side: per-CPU caches (pool_cache.hpp) get
+// extents of free units here in bulk and bring freed objects back in bulk. Objects of any size in
+// steps of 16 bytes lie next to each other in spans of 64 KiB; there are no size classes, so an
+// object wastes less than 16 bytes and a span nothing at its end. Holes that frees leave join with
+// their neighbours in the span's free map and are given out again; a span that becomes wholly free
+// goes back to the system. docs/decisions/pool.md has the reasons and the measurements.
+// Units: Place and lengths in units of 16 bytes; bytes where named.
+// Errors: no_space: over the limit, or the system has no memory.
+// Threads: all members. One mutex, held for tens of nanoseconds an object and never during a system
+// call that takes memory or gives it back.
+// Lock order: a cache's lock, then the pool's mutex.
+// Invariants: 1. Every unit of a present span is exactly one of: part of a stored object, held by a
+// cache, free in the map. 2. used_bytes is the sum of the spans that are not absent. 3. Except for
+// room exempt from it, used_bytes grows only while it stays within the limit.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "uzram/error.hpp"
+
+#include "base/mutex.hpp"
+#include "engine/format.hpp"
+#include "engine/room.hpp"
+#include "engine/span.hpp"
+#include "os/memory_file.hpp"
+
+namespace uzram::engine {
+
+struct Extent16 {
+  Place first = 0;
+  std::uint32_t count = 0;
+};
+
+constexpr std::uint32_t units_for(std::uint32_t bytes) noexcept {
+  return (bytes + kPlaceUnit - 1) / kPlaceUnit;
+}
+
+class Pool {
+ public:
+  static Result<std::unique_ptr<Pool>> create(const std::string& name,
+                                              std::uint32_t page_size_bytes,
+                                              std::uint64_t mem_limit_bytes, Room& room);
+
+  // Where the object at `place` is mapped.
+  // REQUIRES: `place` was given out by this pool, or belongs to an entry of its device.
+  [[nodiscard]] std::byte* address(Place place) const noexcept {
+    std::byte* const base = bases_[place >> kChunkShift].load(std::memory_order_acquire);
+    return base + ((place & ((Place{1} << kChunkShift) - 1)) << kPlaceUnitShift);
+  }
+
+  // What a caller of take wants.
+  struct Demand {
+    SpanUse use = SpanUse::objects;
+    // At least one extent of this length, in units.
+    std::uint32_t units = 0;
+    // Counted, but not held to the limit.
+    bool exempt = false;
+    // Only from spans that hold nothing yet: compaction packs densely.
+    bool fresh_only = false;
+  };
+  // Gives extents of free units; at least one is `demand.units` long. Returns their number, 0 when
+  // there is no such room (no_space); the caller may drain the caches and try again.
+  // REQUIRES: out is not empty.
+  std::uint32_t take(const Demand& demand, std::span<Extent16> out) noexcept;
+
+  // Brings units back, in any order.
+  void give_back(std::span<const Extent16> extents) noexcept;
+
+  // Compaction, by one thread at a time. Chooses the emptiest spans as victims, at most
+  // `max_spans`, and only those with at least a sixteenth free; nothing is given out from them
+  // until finish. Returns their number.
+  std::uint32_t choose_victims(std::uint32_t max_spans) noexcept;
+  [[nodiscard]] bool is_victim(Place place) const noexcept {
+    const auto span = static_cast<SpanIndex>(place >> kSpanShift);
+    const Chunk& chunk = *chunks_[span / kSpansPerChunk];
+    return (chunk.victims[span % kSpansPerChunk / 64] >> (span % 64) & 1) != 0;
+  }
+  void release_victims() noexcept;
+
+  [[nodiscard]] std::uint32_t page_units() const noexcept { return page_units_; }
+  void set_limit(std::uint64_t bytes) noexcept {
+    limit_bytes_.store(bytes, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t limit_bytes() const noexcept {
+    return limit_bytes_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept {
+    return std::uint64_t{present_spans_.load(std::memory_order_relaxed)} * kSpanBytes;
+  }
+  [[nodiscard]] std::uint64_t used_max_bytes() const noexcept;
+  void reset_used_max() noexcept;
+  // Free units that could be given out, in bytes.
+  [[nodiscard]] std::uint64_t free_bytes() noexcept;
+  [[nodiscard]] std::uint64_t metadata_bytes() const noexcept {
+    return metadata_bytes_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] int fd() const noexcept { return file_.fd(); }
+
+  // Walks everything and aborts when an invariant does not hold. For tests.
+  // REQUIRES: no other thread uses the pool; all caches drained.
+  void check_invariants(std::uint64_t stored_units) noexcept;
+
+ private:
+  // Lists of spans by their number of free units, 256 to a bucket; the last bucket is met only
+  // between leaving the reserve and the first take.
+  static constexpr std::uint32_t kBucketUnits = 256;
+  static constexpr std::size_t kBuckets = kSpanUnits / kBucketUnits + 1;
+  static constexpr std::uint32_t kMinGrowSpans = 4;
+  static constexpr std::uint32_t kMaxGrowSpans = 32;
+  static constexpr std::uint32_t kMinReserveSpans = 4;
+
+  struct SpanRange {
+    SpanIndex first = 0;
+    std::uint32_t count = 0;
+  };
+
+  Pool(Room& room, std::uint32_t page_size_bytes, std::uint64_t mem_limit_bytes) noexcept
+      : room_(room), page_units_(units_for(page_size_bytes)), limit_bytes_(mem_limit_bytes) {}
+
+  Span& span_at(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_) {
+    return chunks_[index / kSpansPerChunk]->spans[index % kSpansPerChunk];
+  }
+  std::size_t bucket_of(const Span& span) const noexcept { return span.free_units / kBucketUnits; }
+  void link(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  void unlink(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  void push_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+
+  std::uint32_t take_locked(const Demand& demand, bool thorough, std::span<Extent16> out) noexcept
+      UZRAM_REQUIRES(mutex_);
+  std::uint32_t take_from_lists(const Demand& demand, std::uint32_t max_spans,
+                                std::span<Extent16> out) noexcept UZRAM_REQUIRES(mutex_);
+  std::uint32_t take_from_span(SpanIndex index, const Demand& demand,
+                               std::span<Extent16> out) noexcept UZRAM_REQUIRES(mutex_);
+  std::uint32_t take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept
+      UZRAM_REQUIRES(mutex_);
+
+  // Takes more spans from the system into the reserve.
+  Errc grow(bool exempt) noexcept;
+  SpanRange claim_absent(std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
+  void unclaim(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
+  Errc add_chunk() noexcept UZRAM_REQUIRES(mutex_);
+  Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);
+
+  // Takes the spans that the reserve need not keep out of it.
+  std::uint32_t surplus(std::span<SpanIndex> out) noexcept UZRAM_REQUIRES(mutex_);
+  void return_spans(std::span<SpanIndex> spans) noexcept;
+
+  Room& room_;
+  os::MemoryFile file_;
+  const std::uint32_t page_units_;
+  std::atomic<std::uint64_t> limit_bytes_;
+  std::atomic<std::uint32_t> present_spans_{0};
+  std::atomic<std::uint32_t> present_max_{0};
+  std::atomic<std::uint64_t> metadata_bytes_{0};
+  // Mapped address of each chunk; written once.
+  std::unique_ptr<std::atomic<std::byte*>[]> bases_;
+
+  mutable Mutex mutex_;
+  // Never shrinks; reserved for kMaxChunks, so that is_victim may read while it grows.
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::array<std::array<SpanIndex, kBuckets>, 2> lists_ UZRAM_GUARDED_BY(mutex_){};
+  std::uint64_t listed_free_units_ UZRAM_GUARDED_BY(mutex_) = 0;
+  SpanIndex reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
+  std::uint32_t reserve_spans_ UZRAM_GUARDED_BY(mutex_) = 0;
+  // No chunk below this one has absent spans.
+  std::uint32_t first_absent_chunk_ UZRAM_GUARDED_BY(mutex_) = 0;
+  std::vector<SpanIndex> victims_ UZRAM_GUARDED_BY(mutex_);
+};
+
+}  // namespace uzram::engine

@@ -1,0 +1,141 @@
+// Pool's dealings with the system: chunks are mapped, spans taken.
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "base/size.hpp"
+#include "engine/pool.hpp"
+
+namespace uzram::engine {
+
+Errc Pool::grow(bool exempt) noexcept {
+  SpanRange range;
+  {
+    const MutexLock lock(mutex_);
+    const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+    std::uint64_t want = std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans);
+    const std::uint64_t limit = limit_bytes();
+    if (limit != 0) {
+      const std::uint64_t used = std::uint64_t{present} * kSpanBytes;
+      const std::uint64_t allowed = limit > used ? (limit - used) / kSpanBytes : 0;
+      want = std::min(want, exempt ? std::max<std::uint64_t>(allowed, 1) : allowed);
+    }
+    range = claim_absent(static_cast<std::uint32_t>(want));
+    if (range.count == 0) {
+      return Errc::no_space;
+    }
+  }
+  const std::uint64_t offset = std::uint64_t{range.first} * kSpanBytes;
+  const std::size_t size = std::size_t{range.count} * kSpanBytes;
+  std::byte* const memory = address(Place{range.first} << kSpanShift);
+  if (!room_.may_take(size) || file_.take_room(memory, offset, size) != Errc::ok) {
+    // Whatever part of it was taken goes back; should that fail the room stays taken, unused.
+    (void)file_.give_back(offset, size);
+    const MutexLock lock(mutex_);
+    unclaim(range);
+    return Errc::no_space;
+  }
+  const MutexLock lock(mutex_);
+  for (std::uint32_t i = range.count; i-- > 0;) {
+    const SpanIndex index = range.first + i;
+    Span& span = span_at(index);
+    span.free_map.fill(~std::uint64_t{0});
+    span.free_units = kSpanUnits;
+    span.listed = false;
+    span.victim = false;
+    push_reserve(index);
+  }
+  present_max_.store(std::max(present_max_.load(std::memory_order_relaxed),
+                              present_spans_.load(std::memory_order_relaxed)),
+                     std::memory_order_relaxed);
+  return Errc::ok;
+}
+
+// Spans count as present from here on, so that threads that grow at once keep the limit together.
+Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
+  if (most == 0) {
+    return {};
+  }
+  while (first_absent_chunk_ < chunks_.size() && chunks_[first_absent_chunk_]->absent_spans == 0) {
+    ++first_absent_chunk_;
+  }
+  if (first_absent_chunk_ == chunks_.size() && add_chunk() != Errc::ok) {
+    return {};
+  }
+  Chunk& chunk = *chunks_[first_absent_chunk_];
+  std::uint32_t first = 0;
+  while (chunk.absent[first / 64] == 0) {
+    first += 64;
+  }
+  first += static_cast<std::uint32_t>(std::countr_zero(chunk.absent[first / 64]));
+  std::uint32_t count = 0;
+  while (count < most && first + count < kSpansPerChunk &&
+         (chunk.absent[(first + count) / 64] >> ((first + count) % 64) & 1) != 0) {
+    ++count;
+  }
+  if (know_spans(chunk, first + count) != Errc::ok) {
+    return {};
+  }
+  for (std::uint32_t i = first; i < first + count; ++i) {
+    chunk.absent[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+    chunk.spans[i].state = SpanState::moving;
+  }
+  chunk.absent_spans -= count;
+  present_spans_.fetch_add(count, std::memory_order_relaxed);
+  return {first_absent_chunk_ * kSpansPerChunk + first, count};
+}
+
+void Pool::unclaim(SpanRange range) noexcept {
+  const std::uint32_t number = range.first / kSpansPerChunk;
+  Chunk& chunk = *chunks_[number];
+  for (std::uint32_t i = 0; i < range.count; ++i) {
+    const std::uint32_t span = range.first % kSpansPerChunk + i;
+    chunk.spans[span].state = SpanState::absent;
+    chunk.absent[span / 64] |= std::uint64_t{1} << (span % 64);
+  }
+  chunk.absent_spans += range.count;
+  first_absent_chunk_ = std::min(first_absent_chunk_, number);
+  present_spans_.fetch_sub(range.count, std::memory_order_relaxed);
+}
+
+Errc Pool::add_chunk() noexcept {
+  if (chunks_.size() == kMaxChunks) {
+    return Errc::no_space;
+  }
+  const std::uint64_t offset = chunks_.size() * kChunkBytes;
+  auto chunk = std::unique_ptr<Chunk>(new (std::nothrow) Chunk);
+  if (chunk == nullptr || !file_.resize(offset + kChunkBytes)) {
+    return Errc::no_space;
+  }
+  auto memory = file_.map(offset, kChunkBytes);
+  auto span_memory = os::reserve_private(round_up(kSpansPerChunk * sizeof(Span), os::kSystemPage));
+  if (!memory || !span_memory) {
+    return Errc::no_space;
+  }
+  chunk->memory = std::move(*memory);
+  chunk->span_memory = std::move(*span_memory);
+  chunk->spans = reinterpret_cast<Span*>(chunk->span_memory.data());
+  chunk->absent.fill(~std::uint64_t{0});
+  bases_[chunks_.size()].store(chunk->memory.data(), std::memory_order_release);
+  chunks_.push_back(std::move(chunk));
+  return Errc::ok;
+}
+
+Errc Pool::know_spans(Chunk& chunk, std::uint32_t count) noexcept {
+  if (count <= chunk.known_spans) {
+    return Errc::ok;
+  }
+  const std::size_t from = round_up(chunk.known_spans * sizeof(Span), os::kSystemPage);
+  const std::size_t to = round_up(count * sizeof(Span), os::kSystemPage);
+  if (from < to) {
+    if (!room_.may_take(to - from) ||
+        os::take_private_room(chunk.span_memory.data() + from, to - from) != Errc::ok) {
+      return Errc::no_space;
+    }
+    metadata_bytes_.fetch_add(to - from, std::memory_order_relaxed);
+  }
+  chunk.known_spans = count;
+  return Errc::ok;
+}
+
+}  // namespace uzram::engine
