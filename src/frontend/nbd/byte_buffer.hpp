@@ -1,0 +1,47 @@
+// ByteBuffer: a run of bytes that grows without being cleared.
+//
+// Role: replies are laid out in one, received bytes lie in one. std::vector would write zeroes over
+// room that data is about to be decompressed into.
+// Ownership: owns its memory; pointers into it hold until the next call that may grow or release.
+// Errors: a call that cannot get memory changes nothing and says so. Threads: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <span>
+
+namespace uzram::nbd {
+
+class ByteBuffer {
+ public:
+  [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
+  [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {data_.get(), size_}; }
+
+  // Makes room for at least `capacity` bytes. False: no memory.
+  [[nodiscard]] bool reserve(std::size_t capacity) noexcept;
+
+  // Adds `count` bytes of unknown content and returns where they begin; nullptr: no memory.
+  [[nodiscard]] std::byte* extend(std::size_t count) noexcept;
+
+  // REQUIRES: size <= this->size().
+  void truncate(std::size_t size) noexcept { size_ = size; }
+  void clear() noexcept { size_ = 0; }
+  // Gives the memory back.
+  void release() noexcept;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+
+  std::unique_ptr<std::byte, Free> data_;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+};
+
+}  // namespace uzram::nbd
