@@ -53,7 +53,9 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   add_shorthand(serve, into, "block-size", "BYTES", "Logical block [4096]: 512 or 4096");
   add_repeatable(serve, "--nbd", into.nbd, "ADDRESS",
                  "Listen there too, repeatable: tcp:HOST:PORT, :PORT (of 127.0.0.1) or unix:PATH");
-  serve.add_option("--control", into.control, "Control socket [DIR/control.sock]")
+  serve
+      .add_option("--control", into.control,
+                  "Control socket [DIR/control.sock]; the devices' NAME.nbd stand beside it")
       ->type_name("PATH");
   serve.add_option("--max-connections", into.max_connections, "Most NBD connections [256]")
       ->type_name("NUMBER");

@@ -1,9 +1,11 @@
 #include "cli/serve.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -91,7 +93,7 @@ Result<void> create_devices(const ServeOptions& options, Running& running) {
   return {};
 }
 
-Result<void> start_nbd(const ServeOptions& options, const std::string& runtime_dir,
+Result<void> start_nbd(const ServeOptions& options, const std::string& socket_dir,
                        Running& running) {
   nbd::ServerOptions server;
   server.max_connections = options.max_connections;
@@ -101,7 +103,7 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& runtime_d
     const DeviceSettings& settings = options.devices[i];
     const std::string& name = settings.options.name;
     nbd::Listener listener;
-    listener.unix_path = runtime_dir + "/" + name + ".nbd";
+    listener.unix_path = socket_dir + "/" + name + ".nbd";
     listener.default_export = name;
     server.listeners.push_back(std::move(listener));
     exports.push_back({name, "uzram " + settings.options.algorithm, running.devices[i].get(),
@@ -132,15 +134,33 @@ Result<void> fill_directory(const ServeOptions& options, Running& running) {
   return {};
 }
 
+// Where the sockets of this server are. A control socket somewhere else takes the sockets of the
+// devices along, so that servers with different ones do not meet; its directory is the caller's
+// own affair, DIR is ours.
+Result<std::filesystem::path> control_path(const ServeOptions& options) {
+  if (options.control.empty()) {
+    if (auto made = control::make_runtime_dir(control::default_runtime_dir()); !made) {
+      return made.error();
+    }
+    return std::filesystem::path(control::default_control_path());
+  }
+  // URIs name sockets by absolute paths.
+  std::error_code failure;
+  auto path = std::filesystem::absolute(options.control, failure);
+  if (failure) {
+    return system_error("--control \"" + options.control + "\"", failure.value());
+  }
+  return path;
+}
+
 // The control socket is taken first: a server that runs already is found before anything of it is
 // touched. It answers last, when everything is there.
 Result<void> start(const ServeOptions& options, Running& running) {
-  const std::string runtime_dir = control::default_runtime_dir();
-  if (auto made = control::make_runtime_dir(runtime_dir); !made) {
-    return made;
+  const auto path = control_path(options);
+  if (!path) {
+    return path.error();
   }
-  auto control = control::ControlServer::bind(
-      options.control.empty() ? control::default_control_path() : options.control);
+  auto control = control::ControlServer::bind(path->string());
   if (!control) {
     return control.error();
   }
@@ -148,7 +168,7 @@ Result<void> start(const ServeOptions& options, Running& running) {
   if (auto created = create_devices(options, running); !created) {
     return created;
   }
-  if (auto started = start_nbd(options, runtime_dir, running); !started) {
+  if (auto started = start_nbd(options, path->parent_path().string(), running); !started) {
     return started;
   }
   if (auto filled = fill_directory(options, running); !filled) {

@@ -32,7 +32,7 @@ struct ServeArguments {
 struct ServeOptions {
   // At least one; names are unique.
   std::vector<DeviceSettings> devices;
-  // Besides the Unix socket DIR/NAME.nbd of each device.
+  // Besides the Unix socket NAME.nbd of each device, which is beside the control socket.
   std::vector<nbd::Listener> listeners;
   std::string control;
   std::uint32_t max_connections = 0;
