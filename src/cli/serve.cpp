@@ -178,7 +178,7 @@ Result<void> start(const ServeOptions& options, Running& running) {
 }
 
 // As one word of a shell.
-std::string quoted(std::string_view text) {
+std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char byte : text) {
     if (byte == '\'') {
@@ -214,9 +214,9 @@ std::string describe(const ServeOptions& options, const Running& running) {
       text += "  " + uri + "\n";
     }
     if (!uris.empty()) {
-      const std::string uri = quoted(uris.front());
+      const std::string uri = shell_word(uris.front());
       text += "  nbdinfo " + uri + "\n  qemu-img info " + uri + "\n  nbdfuse " +
-              quoted("/mnt/" + name) + " " + uri + "\n";
+              shell_word("/mnt/" + name) + " " + uri + "\n";
     }
   }
   return text + "ready\n";
