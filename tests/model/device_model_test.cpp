@@ -1,0 +1,355 @@
+// Random operations of random length from many threads against a naive device, while room is given
+// back, limits change and the pool is compacted.
+//
+// UZRAM_MODEL_ROUNDS multiplies the number of operations, for longer runs by hand.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "uzram/device.hpp"
+
+#include "contents.hpp"
+#include "engine/device_impl.hpp"
+#include "support/random.hpp"
+
+namespace uzram {
+namespace {
+
+constexpr int kThreads = 8;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+std::uint64_t rounds() {
+  const char* const text = std::getenv("UZRAM_MODEL_ROUNDS");  // NOLINT(concurrency-mt-unsafe)
+  const long value = text == nullptr ? 1 : std::atol(text);
+  return value > 0 ? static_cast<std::uint64_t>(value) : 1;
+}
+
+struct Segment {
+  std::uint64_t offset = 0;
+  std::vector<std::byte> expected;  // the naive device
+};
+
+// One thread's part of the disk. Parts interleave at sector granularity, so that neighbours patch
+// the same pages.
+class Worker {
+ public:
+  Worker(Device& device, std::uint64_t seed) : device_(device), random_(seed) {}
+
+  void add_segment(std::uint64_t offset, std::uint64_t length) {
+    segments_.push_back({offset, std::vector<std::byte>(length)});
+  }
+
+  void run(std::uint64_t operations) {
+    Queue queue(device_);
+    for (std::uint64_t i = 0; i < operations && !::testing::Test::HasFailure(); ++i) {
+      Segment& segment = segments_[random_.below(segments_.size())];
+      const std::uint64_t sectors = segment.expected.size() / kSectorSize;
+      const std::uint64_t first = random_.below(sectors);
+      const std::uint64_t count = 1 + random_.below(sectors - first);
+      step(queue, segment, first * kSectorSize, count * kSectorSize);
+    }
+  }
+
+  void check_all() {
+    for (Segment& segment : segments_) {
+      check(segment, 0, segment.expected.size());
+    }
+  }
+
+ private:
+  void step(Queue& queue, Segment& segment, std::uint64_t from, std::uint64_t length) {
+    const std::span<std::byte> expected = std::span(segment.expected).subspan(from, length);
+    const std::uint64_t offset = segment.offset + from;
+    switch (random_.below(8)) {
+      case 0:
+      case 1:
+      case 2:
+        write(segment, from, length);
+        return;
+      case 3:
+        ASSERT_EQ(device_.discard(offset, length), Errc::ok);
+        drop_whole_pages(offset, expected);
+        return;
+      case 4: {
+        const bool keep = random_.below(2) == 0;
+        const Errc status = device_.write_zeroes(offset, length, keep);
+        if (status == Errc::ok) {
+          std::fill(expected.begin(), expected.end(), std::byte{0});
+        } else {
+          ASSERT_EQ(status, Errc::no_space);
+          accept_old_or_new(segment, from, std::vector<std::byte>(length));
+        }
+        return;
+      }
+      case 5:
+        batch_read(queue, segment, from, length);
+        return;
+      default:
+        check(segment, from, length);
+    }
+  }
+
+  void write(Segment& segment, std::uint64_t from, std::uint64_t length) {
+    std::vector<std::byte> content(length);
+    for (std::uint64_t done = 0; done < length;) {
+      const std::uint64_t piece = std::min(length - done, (1 + random_.below(16)) * kSectorSize);
+      test::fill_with_content(random_, std::span(content).subspan(done, piece));
+      done += piece;
+    }
+    const Errc status = device_.write(segment.offset + from, content);
+    if (status == Errc::ok) {
+      std::copy(content.begin(), content.end(),
+                segment.expected.begin() + static_cast<std::ptrdiff_t>(from));
+    } else {
+      ASSERT_EQ(status, Errc::no_space);
+      accept_old_or_new(segment, from, content);
+    }
+  }
+
+  // After a write that failed every page holds the old or the new content.
+  void accept_old_or_new(Segment& segment, std::uint64_t from,
+                         const std::vector<std::byte>& content) {
+    std::vector<std::byte> found(content.size());
+    ASSERT_EQ(device_.read(segment.offset + from, found), Errc::ok);
+    const std::uint64_t page = device_.page_size_bytes();
+    for (std::uint64_t done = 0; done < content.size();) {
+      const std::uint64_t offset = segment.offset + from + done;
+      const std::uint64_t piece = std::min(content.size() - done, page - offset % page);
+      std::byte* const expected = segment.expected.data() + from + done;
+      const bool is_old = std::memcmp(expected, found.data() + done, piece) == 0;
+      const bool is_new = std::memcmp(content.data() + done, found.data() + done, piece) == 0;
+      ASSERT_TRUE(is_old || is_new) << "offset " << offset;
+      std::memcpy(expected, found.data() + done, piece);
+      done += piece;
+    }
+  }
+
+  void drop_whole_pages(std::uint64_t offset, std::span<std::byte> expected) const {
+    const std::uint64_t page = device_.page_size_bytes();
+    const std::uint64_t first = (offset + page - 1) / page * page;
+    const std::uint64_t end = (offset + expected.size()) / page * page;
+    if (first < end) {
+      std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(first - offset), end - first,
+                  std::byte{0});
+    }
+  }
+
+  // The range in pieces, as one batch.
+  void batch_read(Queue& queue, Segment& segment, std::uint64_t from, std::uint64_t length) {
+    std::vector<std::byte> found(length, std::byte{0xee});
+    std::vector<Request> requests;
+    for (std::uint64_t done = 0; done < length;) {
+      const std::uint64_t piece = std::min(length - done, (1 + random_.below(24)) * kSectorSize);
+      requests.push_back({.op = Op::read,
+                          .offset = segment.offset + from + done,
+                          .length = piece,
+                          .buffer = found.data() + done});
+      done += piece;
+    }
+    std::vector<Request*> batch;
+    for (Request& request : requests) {
+      batch.push_back(&request);
+    }
+    queue.submit(batch);
+    for (std::size_t reaped = 0; reaped < batch.size();) {
+      if (const Request* const done = queue.reap(); done != nullptr) {
+        ASSERT_EQ(done->status, Errc::ok);
+        ++reaped;
+      }
+    }
+    ASSERT_EQ(std::memcmp(found.data(), segment.expected.data() + from, length), 0);
+  }
+
+  void check(Segment& segment, std::uint64_t from, std::uint64_t length) {
+    std::vector<std::byte> found(length, std::byte{0xee});
+    ASSERT_EQ(device_.read(segment.offset + from, found), Errc::ok);
+    ASSERT_EQ(std::memcmp(found.data(), segment.expected.data() + from, length), 0)
+        << "offset " << segment.offset + from << " length " << length;
+  }
+
+  Device& device_;
+  test::Random random_;
+  std::vector<Segment> segments_;
+};
+
+// Compacts and shifts the limit until destroyed.
+class Disturber {
+ public:
+  Disturber(Device& device, std::uint64_t low_limit)
+      : thread_([this, &device, low_limit] {
+          std::uint64_t turn = 0;
+          while (!stop_.load()) {
+            device.compact();
+            device.set_mem_limit(++turn % 3 == 0 ? low_limit : 0);
+            (void)device.stats();
+            (void)device.extent_at(0, device.disksize_bytes());
+            std::this_thread::yield();
+          }
+          device.set_mem_limit(0);
+        }) {}
+  ~Disturber() {
+    stop_.store(true);
+    thread_.join();
+  }
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+void check_structure(Device& device) {
+  engine::PageStore& store = device.impl().store;
+  store.caches().drain();
+  std::uint64_t units = 0;
+  std::uint64_t pages = 0;
+  const std::uint64_t count = device.disksize_bytes() / device.page_size_bytes();
+  for (engine::PageIndex page = 0; page < count; ++page) {
+    if (store.table().holds_anything(engine::PageTable::stretch_of(page))) {
+      const engine::Entry entry(store.table().entry(page).load());
+      ASSERT_FALSE(entry.locked());
+      units += entry.owns_room() ? engine::units_for(entry.size()) : 0;
+      pages += entry.kind() != engine::Kind::empty ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(device.stats().orig_data_size, pages * device.page_size_bytes());
+  store.pool().check_invariants(units);
+}
+
+struct Scene {
+  std::string name;
+  std::string algorithm;
+  std::uint32_t page_size = 4096;
+  std::uint32_t max_comp_streams = 0;
+};
+
+class DeviceModel : public ::testing::TestWithParam<Scene> {};
+
+TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
+  DeviceOptions options;
+  options.disksize_bytes = 32 * kMiB;
+  options.algorithm = GetParam().algorithm;
+  options.page_size_bytes = GetParam().page_size;
+  options.max_comp_streams = GetParam().max_comp_streams;
+  auto made = Device::create(options);
+  ASSERT_TRUE(made) << made.error().message;
+  Device& device = **made;
+  const std::uint64_t table_before = device.stats().table_bytes;
+
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (int t = 0; t < kThreads; ++t) {
+    workers.push_back(std::make_unique<Worker>(device, 100 + static_cast<std::uint64_t>(t)));
+  }
+  test::Random random(GetParam().name.size());
+  std::size_t turn = 0;
+  for (std::uint64_t sector = 0; sector < options.disksize_bytes / kSectorSize;) {
+    // Mostly shorter than a few pages, some longer than a stretch of the table.
+    const std::uint64_t most = random.below(20) == 0 ? 6000 : 60;
+    const std::uint64_t length =
+        std::min(1 + random.below(most), options.disksize_bytes / kSectorSize - sector);
+    workers[turn++ % kThreads]->add_segment(sector * kSectorSize, length * kSectorSize);
+    sector += length;
+  }
+  {
+    const Disturber disturber(device, 3 * kMiB);
+    std::vector<std::thread> threads;
+    for (auto& worker : workers) {
+      threads.emplace_back([&worker] { worker->run(3000 * rounds()); });
+    }
+    for (auto& thread : threads) {
+      thread.join();
+    }
+  }
+  for (auto& worker : workers) {
+    worker->check_all();
+  }
+  check_structure(device);
+  ASSERT_EQ(device.discard(0, options.disksize_bytes), Errc::ok);
+  check_structure(device);
+  const DeviceStats stats = device.stats();
+  EXPECT_EQ(stats.orig_data_size, 0U);
+  EXPECT_EQ(stats.compr_data_size, 0U);
+  EXPECT_EQ(stats.huge_pages, 0U);
+  EXPECT_EQ(stats.same_pages, 0U);
+  EXPECT_LE(stats.mem_used_total, 2 * kMiB);
+  // A reader that looks while a table page goes may leave an empty one behind.
+  EXPECT_LE(stats.table_bytes, table_before + 16 * 4096);
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenes, DeviceModel,
+                         ::testing::Values(Scene{"lz4", "lz4"}, Scene{"zstd", "zstd"},
+                                           Scene{"shared_streams", "zstd", 4096, 2},
+                                           Scene{"pages_of_16k", "lz4", 16384}),
+                         [](const auto& param_info) { return param_info.param.name; });
+
+// All threads at the same few pages. A sector is stamped with its own check sum, so whatever is
+// read is one write's whole sector, or zeroes.
+TEST(SharedPages, every_sector_read_is_one_that_was_written) {
+  constexpr std::uint64_t kSectors = 64;
+  DeviceOptions options;
+  options.disksize_bytes = 4 * kMiB;
+  auto made = Device::create(options);
+  ASSERT_TRUE(made);
+  Device& device = **made;
+  const auto stamp = [](std::span<std::byte> sector, std::uint64_t seed) {
+    for (std::size_t i = 0; i < sector.size(); i += 8) {
+      const std::uint64_t word = i % 32 == 0 ? seed + i : seed;
+      std::memcpy(sector.data() + i, &word, 8);
+    }
+  };
+  const auto valid = [&](std::span<const std::byte> sector) {
+    std::uint64_t seed = 0;
+    std::memcpy(&seed, sector.data(), 8);
+    std::vector<std::byte> expected(kSectorSize);
+    if (seed != 0) {
+      stamp(expected, seed);
+    }
+    return std::memcmp(expected.data(), sector.data(), kSectorSize) == 0;
+  };
+  const Disturber disturber(device, 64 << 10);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      test::Random random(static_cast<std::uint64_t>(t));
+      std::vector<std::byte> buffer(kSectors * kSectorSize);
+      for (std::uint64_t i = 0; i < 1500 * rounds(); ++i) {
+        const std::uint64_t first = random.below(kSectors);
+        const std::uint64_t count = 1 + random.below(kSectors - first);
+        const auto range = std::span(buffer).first(count * kSectorSize);
+        const std::uint64_t offset = first * kSectorSize;
+        Errc status = Errc::ok;
+        switch (random.below(6)) {
+          case 0:
+            status = device.discard(offset, range.size());
+            break;
+          case 1:
+            status = device.write_zeroes(offset, range.size(), random.below(2) == 0);
+            break;
+          case 2:
+          case 3:
+            for (std::uint64_t s = 0; s < count; ++s) {
+              stamp(range.subspan(s * kSectorSize, kSectorSize), random.next() | 1);
+            }
+            status = device.write(offset, range);
+            break;
+          default:
+            ASSERT_EQ(device.read(offset, range), Errc::ok);
+            for (std::uint64_t s = 0; s < count; ++s) {
+              ASSERT_TRUE(valid(range.subspan(s * kSectorSize, kSectorSize))) << first + s;
+            }
+        }
+        ASSERT_TRUE(status == Errc::ok || status == Errc::no_space);
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace uzram
