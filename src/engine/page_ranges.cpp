@@ -20,6 +20,10 @@ void PageStore::drop(PageIndex first, PageIndex end, Tally& tally) noexcept {
     }
     stretch = table_->next_holding(stretch + 1, end_stretch);
   }
+  batch.flush();
+  if (pool_->wants_drain()) {
+    caches_.drain();
+  }
 }
 
 // Returns whether the stretch may have become empty.

@@ -17,6 +17,8 @@ constexpr std::uint32_t kThoroughSpans = 256;
 // Spans kept beyond the reserve before any go back, so that they go back in large pieces.
 constexpr std::uint32_t kReserveSlackSpans = 16;
 constexpr std::size_t kReturnBatch = 64;
+// A pool of less than this (1 MiB) is not worth draining the caches for.
+constexpr std::uint32_t kMinDrainSpans = 16;
 
 }  // namespace
 
@@ -317,6 +319,17 @@ void Pool::reset_used_max() noexcept {
 std::uint64_t Pool::free_bytes() noexcept {
   const MutexLock lock(mutex_);
   return (listed_free_units_ + std::uint64_t{reserve_spans_} * kSpanUnits) * kPlaceUnit;
+}
+
+bool Pool::wants_drain() noexcept {
+  const MutexLock lock(mutex_);
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  if (present < kMinDrainSpans || present > drain_below_spans_ ||
+      listed_free_units_ < std::uint64_t{present} * (kSpanUnits / 2)) {
+    return false;
+  }
+  drain_below_spans_ = present - present / 8;
+  return true;
 }
 
 void Pool::check_invariants(std::uint64_t stored_units) noexcept {

@@ -99,6 +99,9 @@ class Pool {
   void reset_used_max() noexcept;
   // Free units that could be given out, in bytes.
   [[nodiscard]] std::uint64_t free_bytes() noexcept;
+  // Whether more than half of the pool is holes and it has shrunk by an eighth since this was last
+  // true: then extents held by caches may be what keeps spans from going back.
+  [[nodiscard]] bool wants_drain() noexcept;
   [[nodiscard]] std::uint64_t metadata_bytes() const noexcept {
     return metadata_bytes_.load(std::memory_order_relaxed);
   }
@@ -168,6 +171,8 @@ class Pool {
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::array<std::array<SpanIndex, kBuckets>, 2> lists_ UZRAM_GUARDED_BY(mutex_){};
   std::uint64_t listed_free_units_ UZRAM_GUARDED_BY(mutex_) = 0;
+  // The size at which wants_drain may be true next.
+  std::uint32_t drain_below_spans_ UZRAM_GUARDED_BY(mutex_) = 0;
   SpanIndex reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
   std::uint32_t reserve_spans_ UZRAM_GUARDED_BY(mutex_) = 0;
   // No chunk below this one has absent spans.

@@ -45,6 +45,7 @@ Errc Pool::grow(bool exempt) noexcept {
     span.victim = false;
     push_reserve(index);
   }
+  drain_below_spans_ = std::max(drain_below_spans_, present_spans_.load(std::memory_order_relaxed));
   present_max_.store(std::max(present_max_.load(std::memory_order_relaxed),
                               present_spans_.load(std::memory_order_relaxed)),
                      std::memory_order_relaxed);
