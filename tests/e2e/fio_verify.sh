@@ -11,7 +11,6 @@ cat >"$work/job.fio" <<EOF
 [global]
 ioengine=nbd
 uri=$(uri_of disk)
-randseed=20
 buffer_compress_percentage=50
 refill_buffers
 
@@ -22,7 +21,6 @@ iodepth=16
 numjobs=2
 size=512m
 offset_increment=512m
-loops=2
 verify=crc32c
 verify_fatal=1
 
@@ -33,9 +31,14 @@ iodepth=16
 offset=1g
 size=256m
 EOF
-step 'two verifying jobs and a trimming one'
-(cd "$work" && fio --output="$work/fio.out" job.fio) || fail "fio: $(tail -n 40 "$work/fio.out")"
-expect_equal 'jobs without an error' "$(grep -c 'err= 0' "$work/fio.out")" 3
+# The second time over what the first time wrote. (fio's own loops=2 verifies wrongly: it expects
+# the headers of the first loop in blocks that the second has overwritten.)
+for seed in 20 21; do
+  step "two verifying jobs and a trimming one, seed $seed"
+  (cd "$work" && fio --randseed="$seed" --output="$work/fio.out" job.fio) ||
+    fail "fio: $(tail -n 40 "$work/fio.out")"
+  expect_equal 'jobs without an error' "$(grep -c 'err= 0' "$work/fio.out")" 3
+done
 step 'the trimmed range'
 expect_success nbd disk zero 1G 256M
 expect_server_alive 'after fio'

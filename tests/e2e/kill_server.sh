@@ -6,7 +6,7 @@ need_tool fio fio
 need_tool nbdcopy libnbd-bin
 
 start_server --name disk --size 4G
-(cd "$work" && exec fio --name=load --ioengine=nbd --uri="$(uri_of disk)" --rw=randrw --bs=16k \
+(cd "$work" && exec fio --name=load --thread --ioengine=nbd --uri="$(uri_of disk)" --rw=randrw --bs=16k \
   --iodepth=16 --size=1g --time_based --runtime=600 --output="$work/fio.out" 2>&1) &
 fio=$!
 at_exit "kill -KILL $fio 2>/dev/null"

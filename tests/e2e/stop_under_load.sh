@@ -6,7 +6,7 @@ need_tool fio fio
 need_tool jq jq
 
 start_server --name disk --size 1G
-(cd "$work" && exec fio --name=load --ioengine=nbd --uri="$(uri_of disk)" --rw=randrw --bs=64k \
+(cd "$work" && exec fio --name=load --thread --ioengine=nbd --uri="$(uri_of disk)" --rw=randrw --bs=64k \
   --iodepth=16 --size=512m --time_based --runtime=600 --output="$work/fio.out" 2>&1) &
 fio=$!
 at_exit "kill -KILL $fio 2>/dev/null"
@@ -15,7 +15,7 @@ half=$!
 at_exit "kill -KILL $half 2>/dev/null"
 has_writes() { (($(device_field disk orig_data_size) > 16 << 20)); }
 wait_until 30 has_writes || fail 'the load does not reach the device'
-wait_until 30 grep -q sent "$work/half.out" || fail "half: $(cat "$work/half.out")"
+wait_until 30 grep -qs sent "$work/half.out" || fail "half: $(cat "$work/half.out")"
 
 stop_server
 wait_until 60 gone "$fio" || fail 'fio hangs'
