@@ -98,10 +98,10 @@ std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept
 
 std::uint32_t Pool::take_locked(const Demand& demand, bool thorough,
                                 std::span<Extent16> out) noexcept {
-  // Partly used spans are given out again once they hold a thirty-second of the pool; before that
-  // they are left to become wholly free by themselves.
+  // Partly used spans are given out again once a sixty-fourth of the pool is free in them; before
+  // that they are left to become wholly free by themselves.
   const std::uint64_t slack_units =
-      std::uint64_t{present_spans_.load(std::memory_order_relaxed)} * (kSpanUnits / 32);
+      std::uint64_t{present_spans_.load(std::memory_order_relaxed)} * (kSpanUnits / 64);
   std::uint32_t taken = 0;
   if (!demand.fresh_only && (thorough || listed_free_units_ > slack_units)) {
     taken = take_from_lists(demand, thorough ? kThoroughSpans : kUsualSpans, out);
