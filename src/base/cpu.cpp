@@ -1,32 +1,74 @@
 #include "base/cpu.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include <sched.h>
 
 namespace uzram {
+namespace {
 
-std::uint32_t usable_cpus() noexcept {
-  // Masks of machines with more CPUs than cpu_set_t holds are asked for with growing sets.
-  for (int cpus = CPU_SETSIZE; cpus <= (1 << 16); cpus *= 4) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(cpus));
+constexpr std::size_t kMaxCpus = std::size_t{1} << 16;
+
+// The place of each CPU among those of an affinity mask.
+struct CpuSlots {
+  std::uint32_t count = 1;
+  std::array<std::uint16_t, kMaxCpus> slot{};
+};
+
+// Calls visit(set, bytes) with this process's affinity mask, in a set large enough for the machine.
+template <typename Visit>
+void with_affinity(Visit visit) noexcept {
+  for (std::size_t cpus = CPU_SETSIZE; cpus <= kMaxCpus; cpus *= 4) {
+    cpu_set_t* const set = CPU_ALLOC(cpus);
     if (set == nullptr) {
-      break;
+      return;
     }
-    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(cpus));
-    const int failed = sched_getaffinity(0, bytes, set);
-    const int count = failed == 0 ? CPU_COUNT_S(bytes, set) : 0;
+    const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
+    const bool known = sched_getaffinity(0, bytes, set) == 0;
+    if (known) {
+      visit(set, bytes);
+    }
     CPU_FREE(set);
-    if (failed == 0) {
-      return static_cast<std::uint32_t>(std::max(count, 1));
+    if (known) {
+      return;
     }
   }
-  return 1;
 }
 
-std::uint32_t current_cpu() noexcept {
+const CpuSlots& cpu_slots() noexcept {
+  static const CpuSlots slots = [] {
+    CpuSlots made;
+    std::uint32_t count = 0;
+    with_affinity([&](const cpu_set_t* set, std::size_t bytes) {
+      for (std::size_t cpu = 0; cpu < bytes * 8; ++cpu) {
+        // A CPU outside the mask, should the mask change, shares the slot that comes next.
+        made.slot[cpu] = static_cast<std::uint16_t>(count);
+        count += CPU_ISSET_S(cpu, bytes, set) ? 1 : 0;
+      }
+    });
+    made.count = std::max(count, 1U);
+    return made;
+  }();
+  return slots;
+}
+
+}  // namespace
+
+std::uint32_t usable_cpus() noexcept {
+  int count = 0;
+  with_affinity([&](const cpu_set_t* set, std::size_t bytes) { count = CPU_COUNT_S(bytes, set); });
+  return static_cast<std::uint32_t>(std::max(count, 1));
+}
+
+std::uint32_t current_cpu_slot() noexcept {
+  const CpuSlots& slots = cpu_slots();
   const int cpu = sched_getcpu();
-  return cpu < 0 ? 0 : static_cast<std::uint32_t>(cpu);
+  if (cpu < 0 || static_cast<std::size_t>(cpu) >= kMaxCpus) {
+    return 0;
+  }
+  return std::min<std::uint32_t>(slots.slot[static_cast<std::size_t>(cpu)], slots.count - 1);
 }
 
 }  // namespace uzram

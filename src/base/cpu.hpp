@@ -11,8 +11,9 @@ namespace uzram {
 // CPUs in this process's affinity mask, at least 1. Read at every call.
 [[nodiscard]] std::uint32_t usable_cpus() noexcept;
 
-// The CPU the caller runs on at this moment; it may have moved when this returns. The numbers are
-// the machine's, so they may exceed usable_cpus(): take them modulo the size of the structure.
-[[nodiscard]] std::uint32_t current_cpu() noexcept;
+// The number of the CPU the caller runs on at this moment, counted among the CPUs of the affinity
+// mask as it was at the first call: below usable_cpus() as it was then. The caller may have moved
+// when this returns.
+[[nodiscard]] std::uint32_t current_cpu_slot() noexcept;
 
 }  // namespace uzram

@@ -159,7 +159,7 @@ PoolCaches::PoolCaches(Pool& pool, std::uint32_t count) {
 }
 
 PoolCacheSlot& PoolCaches::acquire() noexcept {
-  const std::size_t home = current_cpu() % slots_.size();
+  const std::size_t home = current_cpu_slot() % slots_.size();
   for (;;) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       PoolCacheSlot& slot = *slots_[(home + i) % slots_.size()];

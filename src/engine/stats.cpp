@@ -8,7 +8,7 @@ namespace uzram::engine {
 
 Stats::Stats() : count_(usable_cpus()), slots_(std::make_unique<Slot[]>(count_)) {}
 
-Stats::Slot& Stats::own_slot() noexcept { return slots_[current_cpu() % count_]; }
+Stats::Slot& Stats::own_slot() noexcept { return slots_[current_cpu_slot() % count_]; }
 
 void Stats::add(const Tally& tally) noexcept {
   Slot& slot = own_slot();

@@ -85,7 +85,7 @@ Stream* StreamSet::try_acquire() noexcept {
            !stream.busy.exchange(true, std::memory_order_seq_cst);
   };
   if (per_cpu_ != 0) {
-    Stream& own = *streams_[current_cpu() % per_cpu_];
+    Stream& own = *streams_[current_cpu_slot() % per_cpu_];
     if (take(own)) [[likely]] {
       return &own;
     }

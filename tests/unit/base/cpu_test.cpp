@@ -1,0 +1,49 @@
+#include "base/cpu.hpp"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <cstdint>
+
+namespace uzram {
+namespace {
+
+TEST(Cpu, usable_cpus_are_those_of_the_affinity_mask) {
+  cpu_set_t before;
+  CPU_ZERO(&before);
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  EXPECT_EQ(usable_cpus(), static_cast<std::uint32_t>(CPU_COUNT(&before)));
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) {
+    ++first;
+  }
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_EQ(usable_cpus(), 1U);
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(Cpu, each_usable_cpu_has_a_slot_of_its_own) {
+  cpu_set_t before;
+  CPU_ZERO(&before);
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const std::uint32_t count = usable_cpus();
+  ASSERT_LT(current_cpu_slot(), count);
+  std::uint32_t expected = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &before)) {
+      continue;
+    }
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(current_cpu_slot(), expected++);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+}  // namespace
+}  // namespace uzram
