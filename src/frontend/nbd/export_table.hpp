@@ -20,9 +20,9 @@ namespace uzram::nbd {
 
 struct Export {
   // Up to 4096 bytes, unique, not empty.
-  std::string name;
+  std::string name{};
   // Up to 4096 bytes.
-  std::string description;
+  std::string description{};
   Device* device = nullptr;
   bool read_only = false;
   // The smallest unit of a request: a power of two from 512 to the device's page size.

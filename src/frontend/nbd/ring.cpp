@@ -68,7 +68,11 @@ Ring::~Ring() {
   }
 }
 
-int Ring::enable() noexcept { return io_uring_enable_rings(&ring_); }
+int Ring::enable() noexcept {
+  // liburing 2.3 declares io_uring_enable_rings but its shared library does not export it.
+  const unsigned descriptor = static_cast<unsigned>(ring_.ring_fd);
+  return io_uring_register(descriptor, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+}
 
 io_uring_sqe& Ring::entry() noexcept {
   io_uring_sqe* sqe = io_uring_get_sqe(&ring_);

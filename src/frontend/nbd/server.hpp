@@ -25,12 +25,12 @@ namespace uzram::nbd {
 
 // Where clients connect: a Unix socket when unix_path is set, TCP otherwise.
 struct Listener {
-  std::string unix_path;
+  std::string unix_path{};
   std::string tcp_host = "127.0.0.1";
   // 0: any free one, which uris() then names.
   std::uint16_t tcp_port = 0;
   // What a client gets that names no export; empty: the first export.
-  std::string default_export;
+  std::string default_export{};
 };
 
 struct ServerOptions {
