@@ -70,7 +70,7 @@ void add_serve(CLI::App& app, ServeArguments& into) {
 
 void add_stat(CLI::App& app, StatArguments& into) {
   CLI::App& stat = *app.add_subcommand("stat", "List the devices of a running server.");
-  stat.add_option("NAME", into.names, "Only these devices");
+  stat.add_option("NAME", into.names, "Only these devices")->type_name("");
   std::string columns = "Columns, separated by commas:";
   for (const StatColumn& column : stat_columns()) {
     columns += " " + std::string(column.name);
@@ -104,7 +104,8 @@ std::unique_ptr<CLI::App> make_app(CommandLine& into) {
   app->footer(
       "DIR is /run/uzram for root, else $XDG_RUNTIME_DIR/uzram, else /tmp/uzram-UID.\n"
       "`uzram serve --help` and `uzram stat --help` list their options; see also uzram(1).");
-  app->require_subcommand(1);
+  // main refuses a missing one, for the library's message would hide a misspelt one.
+  app->require_subcommand(0, 1);
   add_serve(*app, into.serve);
   add_stat(*app, into.stat);
   return app;

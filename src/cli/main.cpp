@@ -39,6 +39,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& refused) {
     return usage_error(*app, refused.what());
   }
+  if (app->get_subcommands().empty()) {
+    return usage_error(*app, "there is no sub-command; expected serve or stat");
+  }
   if (app->got_subcommand("stat")) {
     return run_stat(command_line.stat);
   }

@@ -215,8 +215,9 @@ std::string describe(const ServeOptions& options, const Running& running) {
     }
     if (!uris.empty()) {
       const std::string uri = shell_word(uris.front());
-      text += "  nbdinfo " + uri + "\n  qemu-img info " + uri + "\n  nbdfuse " +
-              shell_word("/mnt/" + name) + " " + uri + "\n";
+      text += "  nbdinfo " + uri + "\n  qemu-img info " + uri + "\n  mkdir -p " +
+              shell_word("/mnt/" + name) + " && nbdfuse " + shell_word("/mnt/" + name + "/disk") +
+              " " + uri + "\n";
     }
   }
   return text + "ready\n";

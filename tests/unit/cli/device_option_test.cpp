@@ -1,0 +1,139 @@
+#include "cli/device_option.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace uzram::cli {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+// That `text` is refused, with a message that holds all of `parts`.
+void expect_refused(std::string_view text, const std::vector<std::string>& parts,
+                    Errc code = Errc::invalid_argument) {
+  const auto device = parse_device(text, 0);
+  ASSERT_FALSE(device.has_value()) << text;
+  EXPECT_EQ(device.error().code, code) << text;
+  for (const std::string& part : parts) {
+    EXPECT_NE(device.error().message.find(part), std::string::npos)
+        << device.error().message << " lacks " << part;
+  }
+}
+
+TEST(DeviceOption, size_alone_gives_the_defaults) {
+  const auto device = parse_device("size=512M", 3);
+  ASSERT_TRUE(device.has_value()) << device.error().message;
+  EXPECT_EQ(device->options.name, "uzram3");
+  EXPECT_EQ(device->options.disksize_bytes, 512 * kMiB);
+  EXPECT_EQ(device->options.algorithm, "lz4");
+  EXPECT_FALSE(device->options.level.has_value());
+  EXPECT_EQ(device->options.mem_limit_bytes, 0U);
+  EXPECT_EQ(device->options.max_comp_streams, 0U);
+  EXPECT_EQ(device->mode, "nowait");
+  EXPECT_EQ(device->logical_block_bytes, 4096U);
+  EXPECT_FALSE(device->read_only);
+}
+
+TEST(DeviceOption, every_key_is_taken) {
+  const auto device = parse_device(
+      "name=my disk,size=1G,algorithm=zstd,level=-5,mode=nowait,mem-limit=8M,max-comp-streams=4,"
+      "block-size=512,read-only",
+      0);
+  ASSERT_TRUE(device.has_value()) << device.error().message;
+  EXPECT_EQ(device->options.name, "my disk");
+  EXPECT_EQ(device->options.disksize_bytes, 1024 * kMiB);
+  EXPECT_EQ(device->options.algorithm, "zstd");
+  EXPECT_EQ(device->options.level, -5);
+  EXPECT_EQ(device->options.mem_limit_bytes, 8 * kMiB);
+  EXPECT_EQ(device->options.max_comp_streams, 4U);
+  EXPECT_EQ(device->logical_block_bytes, 512U);
+  EXPECT_TRUE(device->read_only);
+}
+
+TEST(DeviceOption, sizes_are_rounded_up_to_a_page) {
+  const auto device = parse_device("size=1,mem-limit=4097", 0);
+  ASSERT_TRUE(device.has_value()) << device.error().message;
+  EXPECT_EQ(device->options.disksize_bytes, 4096U);
+  EXPECT_EQ(device->options.mem_limit_bytes, 8192U);
+}
+
+TEST(DeviceOption, the_greatest_size_is_16T) {
+  EXPECT_TRUE(parse_device("size=16T", 0).has_value());
+  expect_refused("size=17T", {"17T", "16T"});
+  expect_refused("size=16000P", {"16000P", "16T"});
+}
+
+TEST(DeviceOption, sizes_that_are_none_are_refused) {
+  expect_refused("size=0", {"--device size", "\"0\"", "greater than 0"});
+  expect_refused("size=4X", {"--device size", "4X", "K, M, G, T"});
+  expect_refused("size=", {"--device size"});
+  expect_refused("size=-1", {"-1"});
+  expect_refused("size=1G,mem-limit=x", {"--device mem-limit", "\"x\""});
+  expect_refused("size=1G,mem-limit=2000P", {"mem-limit", "2000P"});
+}
+
+TEST(DeviceOption, a_missing_size_is_told_with_the_device_s_name) {
+  expect_refused("name=a", {"\"a\"", "size"});
+  expect_refused("algorithm=lz4", {"uzram0", "size"});
+}
+
+TEST(DeviceOption, names_of_1_to_64_bytes_without_slashes_are_taken) {
+  EXPECT_TRUE(parse_device("size=1M,name=" + std::string(64, 'n'), 0).has_value());
+  expect_refused("size=1M,name=" + std::string(65, 'n'), {"--device name", "64"});
+  expect_refused("size=1M,name=", {"--device name", "1 to 64"});
+  expect_refused("size=1M,name=a/b", {"a/b"});
+  expect_refused("size=1M,name=a\nb", {"--device name", "control"});
+}
+
+TEST(DeviceOption, an_unknown_algorithm_is_answered_with_those_there_are) {
+  expect_refused("size=1M,algorithm=lzma", {"lzma", "lz4", "zstd"});
+}
+
+TEST(DeviceOption, a_level_out_of_range_is_answered_with_the_range) {
+  expect_refused("size=1M,algorithm=zstd,level=23", {"23", "22", "zstd"});
+  expect_refused("size=1M,level=high", {"--device level", "high"});
+  expect_refused("size=1M,level=1x", {"1x"});
+  // The range is that of the algorithm, wherever it stands.
+  EXPECT_TRUE(parse_device("level=12,algorithm=deflate,size=1M", 0).has_value());
+}
+
+TEST(DeviceOption, modes_that_do_not_exist_are_refused) {
+  for (const char* const mode : {"async", "auto"}) {
+    expect_refused(std::string("size=1M,mode=") + mode, {mode, "this build", "nowait"},
+                   Errc::unsupported);
+  }
+  expect_refused("size=1M,mode=fast", {"fast", "nowait"});
+}
+
+TEST(DeviceOption, workers_are_refused_with_the_reason) {
+  expect_refused("size=1M,workers=2", {"\"2\"", "async or auto"}, Errc::unsupported);
+}
+
+TEST(DeviceOption, stream_counts_and_block_sizes_out_of_range_are_refused) {
+  expect_refused("size=1M,max-comp-streams=4097", {"4097", "4096"});
+  expect_refused("size=1M,max-comp-streams=-1", {"-1"});
+  expect_refused("size=1M,block-size=1024", {"1024", "512 or 4096"});
+}
+
+TEST(DeviceOption, an_unknown_key_is_answered_with_all_keys) {
+  expect_refused("size=1M,colour=red", {"colour", std::string(kDeviceKeys)});
+}
+
+TEST(DeviceOption, a_key_given_twice_is_refused) {
+  expect_refused("size=1M,size=2M", {"size", "twice"});
+  expect_refused("read-only,size=1M,read-only", {"read-only", "twice"});
+}
+
+TEST(DeviceOption, what_is_no_key_and_value_is_refused) {
+  expect_refused("", {"KEY=VALUE"});
+  expect_refused("size=1M,", {"KEY=VALUE"});
+  expect_refused("size=1M,,level=1", {"KEY=VALUE"});
+  expect_refused("size", {"\"size\"", "KEY=VALUE"});
+  expect_refused("size=1M,read-only=yes", {"read-only", "yes", "no value"});
+}
+
+}  // namespace
+}  // namespace uzram::cli
