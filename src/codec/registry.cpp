@@ -6,14 +6,14 @@
 namespace uzram::codec {
 
 std::span<const CodecInfo> registry() noexcept {
-  static const std::array kCodecs = {
+  static const std::array codecs = {
       lz4_info(),     lz4hc_info(), zstd_info(),
 #ifdef UZRAM_HAVE_LZO
       lzo_info(),
 #endif
       deflate_info(),
   };
-  return kCodecs;
+  return codecs;
 }
 
 const CodecInfo* find(std::string_view name) noexcept {

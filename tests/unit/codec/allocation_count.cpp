@@ -32,10 +32,12 @@ extern "C" void __sanitizer_free_hook(const volatile void* /*block*/) {}
 extern "C" {
 
 // glibc's own names for what the functions below replace.
+// NOLINTBEGIN(readability-identifier-naming)
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* block, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
+// NOLINTEND(readability-identifier-naming)
 
 void* malloc(std::size_t size) noexcept {
   ++allocations;
