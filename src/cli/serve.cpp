@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -103,7 +104,7 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& socket_di
     const DeviceSettings& settings = options.devices[i];
     const std::string& name = settings.options.name;
     nbd::Listener listener;
-    listener.unix_path = socket_dir + "/" + name + ".nbd";
+    listener.unix_path = fmt::format("{}/{}.nbd", socket_dir, name);
     listener.default_export = name;
     server.listeners.push_back(std::move(listener));
     exports.push_back({name, "uzram " + settings.options.algorithm, running.devices[i].get(),
@@ -211,13 +212,13 @@ std::string describe(const ServeOptions& options, const Running& running) {
     text += facts(options.devices[i], running.devices[i]->options());
     const std::vector<std::string> uris = running.nbd->uris(name);
     for (const std::string& uri : uris) {
-      text += "  " + uri + "\n";
+      text += fmt::format("  {}\n", uri);
     }
     if (!uris.empty()) {
-      const std::string uri = shell_word(uris.front());
-      text += "  nbdinfo " + uri + "\n  qemu-img info " + uri + "\n  mkdir -p " +
-              shell_word("/mnt/" + name) + " && nbdfuse " + shell_word("/mnt/" + name + "/disk") +
-              " " + uri + "\n";
+      const std::string folder = "/mnt/" + name;
+      text +=
+          fmt::format("  nbdinfo {0}\n  qemu-img info {0}\n  mkdir -p {1} && nbdfuse {2} {0}\n",
+                      shell_word(uris.front()), shell_word(folder), shell_word(folder + "/disk"));
     }
   }
   return text + "ready\n";

@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace uzram::cli {
 namespace {
 
@@ -30,9 +32,9 @@ Result<std::vector<DeviceSettings>> parse_devices(const ServeArguments& argument
     for (const auto& [key, value] : arguments.shorthands) {
       if (!arguments.devices.empty()) {
         return Error{Errc::invalid_argument, 0,
-                     "--" + key + " \"" + value +
-                         "\": it cannot be combined with --device; write --device …," + key + "=" +
-                         value};
+                     fmt::format("--{0} \"{1}\": it cannot be combined with --device; write "
+                                 "--device …,{0}={1}",
+                                 key, value)};
       }
       if (auto set = set_device_key(device, "--" + key, key, value); !set) {
         return set.error();

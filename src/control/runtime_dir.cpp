@@ -27,6 +27,20 @@ Result<void> check_owner(const std::string& path, const struct stat& found) {
   return {};
 }
 
+// Works on a descriptor that followed no link, so that what is checked is what is changed.
+Result<void> restrict_open(int fd, const std::string& path) {
+  struct stat found {};
+  if (::fstat(fd, &found) == 0) {
+    if (auto owned = check_owner(path, found); !owned) {
+      return owned;
+    }
+    if ((found.st_mode & 07777) == kMode || ::fchmod(fd, kMode) == 0) {
+      return {};
+    }
+  }
+  return system_error("directory \"" + path + "\"", errno);
+}
+
 }  // namespace
 
 std::string runtime_dir_of(uid_t user, const char* xdg_runtime_dir) {
@@ -58,18 +72,11 @@ Result<void> make_runtime_dir(const std::string& path) {
   if (auto owned = check_owner(path, found); !owned) {
     return owned;
   }
-  // Through a descriptor that follows no link, so that what was checked is what is changed.
   const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) {
     return system_error(what, errno);
   }
-  Result<void> result;
-  if (::fstat(fd, &found) != 0) {
-    result = system_error(what, errno);
-  } else if (result = check_owner(path, found);
-             result && (found.st_mode & 07777) != kMode && ::fchmod(fd, kMode) != 0) {
-    result = system_error(what, errno);
-  }
+  auto result = restrict_open(fd, path);
   ::close(fd);
   return result;
 }
