@@ -68,7 +68,7 @@ double median(std::vector<double> values) {
 
 [[noreturn]] void fail(const std::string& what) {
   fmt::print(stderr, "compare_zram: {}\n", what);
-  std::exit(1);
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 enum Operation { kFill, kOverwrite, kRead, kRandomRead, kOperations };
@@ -250,6 +250,7 @@ class Comparison {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): CLI11 and fmt throw only on errors of ours
 int main(int argc, char** argv) {
   Options options;
   CLI::App app("compare_zram: the engine in process against a private kernel zram device");

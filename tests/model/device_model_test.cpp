@@ -152,6 +152,7 @@ class Worker {
       done += piece;
     }
     std::vector<Request*> batch;
+    batch.reserve(requests.size());
     for (Request& request : requests) {
       batch.push_back(&request);
     }
@@ -241,6 +242,7 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
   const std::uint64_t table_before = device.stats().table_bytes;
 
   std::vector<std::unique_ptr<Worker>> workers;
+  workers.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     workers.push_back(std::make_unique<Worker>(device, 100 + static_cast<std::uint64_t>(t)));
   }
@@ -257,6 +259,7 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
   {
     const Disturber disturber(device, 3 * kMiB);
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (auto& worker : workers) {
       threads.emplace_back([&worker] { worker->run(3000 * rounds()); });
     }
@@ -312,6 +315,7 @@ TEST(SharedPages, every_sector_read_is_one_that_was_written) {
   };
   const Disturber disturber(device, 64 << 10);
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       test::Random random(static_cast<std::uint64_t>(t));

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 using Bytes = std::vector<std::byte>;
 
-std::unique_ptr<Device> make(DeviceOptions options) {
+std::unique_ptr<Device> make(const DeviceOptions& options) {
   auto device = Device::create(options);
   EXPECT_TRUE(device) << device.error().message;
   return device ? std::move(*device) : nullptr;
@@ -53,7 +53,7 @@ Bytes read_back(Device& device, std::uint64_t offset, std::size_t size) {
 bool all_zero(const Bytes& bytes) { return bytes == Bytes(bytes.size()); }
 
 TEST(Device, refuses_options_that_make_no_sense_and_names_them) {
-  const auto refused = [](DeviceOptions options, const std::string& named) {
+  const auto refused = [](const DeviceOptions& options, const std::string& named) {
     const auto device = Device::create(options);
     ASSERT_FALSE(device);
     EXPECT_EQ(device.error().code, Errc::invalid_argument);

@@ -87,6 +87,7 @@ TEST(EntryLock, many_threads_lose_no_update_and_no_wake_up) {
   SleeperCount sleepers{0};
   std::int64_t guarded = 0;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kRounds; ++i) {

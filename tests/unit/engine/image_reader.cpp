@@ -25,7 +25,7 @@ using namespace uzram::engine;
 
 [[noreturn]] void fail(const char* what) {
   std::fprintf(stderr, "image_reader: %s\n", what);
-  std::exit(1);
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 std::span<const std::byte> map_all(int fd) {

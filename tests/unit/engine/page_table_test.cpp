@@ -88,6 +88,7 @@ TEST_F(PageTableTest, releasing_while_others_publish_loses_no_entry) {
     }
   });
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       const PageIndex page = (PageIndex{1} << kStretchShift) + static_cast<PageIndex>(t) * 64;

@@ -238,6 +238,7 @@ TEST_F(PoolTest, many_threads_store_and_free_without_sharing_room) {
   PoolCaches caches(*pool_, 3);
   constexpr int kThreads = 6;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   std::vector<std::vector<Object>> objects(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
