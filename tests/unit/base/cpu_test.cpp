@@ -1,9 +1,9 @@
 #include "base/cpu.hpp"
 
+#include <cstdint>
+
 #include <gtest/gtest.h>
 #include <sched.h>
-
-#include <cstdint>
 
 namespace uzram {
 namespace {
