@@ -30,6 +30,7 @@ class Program {
   explicit Program(std::vector<std::string> arguments, Output output = Output::captured) {
     arguments.insert(arguments.begin(), UZRAM_PROGRAM);
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) {
       argv.push_back(argument.data());
     }
