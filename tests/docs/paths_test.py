@@ -3,6 +3,7 @@
 
 In every Markdown file: what stands in `backticks` and looks like a path of this repository exists,
 relative to the root, to the document, to src or to include; a bare file name exists somewhere.
+A program may be named by its source without .cpp.
 Words in capitals are placeholders (`tests/unit/FOLDER`) and match anything. What begins with build/
 is made by building. Commands of the form ./NAME, in code blocks too, exist and are executable.
 """
@@ -49,7 +50,7 @@ def exists(quoted, document, tree):
     for base in bases:
         name = os.path.normpath(os.path.join(base, quoted))
         pattern = re.sub(r"[A-Z]{2,}", "*", name)
-        if name in tree or any(fnmatch.fnmatchcase(entry, pattern) for entry in tree):
+        if name in tree or f"{name}.cpp" in tree or any(fnmatch.fnmatchcase(entry, pattern) for entry in tree):
             return True
     return False
 
