@@ -28,11 +28,11 @@ void require(bool held) {
 }
 
 const std::vector<ExportInfo>& exports() {
-  static const std::vector<ExportInfo> kExports = {
+  static const std::vector<ExportInfo> list = {
       {"disk", "the first", std::uint64_t{1} << 40, 4096, 4096, false},
       {"fine", "", 8192, 512, 4096, true},
       {std::string(4096, 'n'), std::string(4096, 'd'), 4096, 4096, 4096, false}};
-  return kExports;
+  return list;
 }
 
 // Feeds everything, `piece` more bytes at a time, each step from memory of exactly its size.

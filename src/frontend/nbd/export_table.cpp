@@ -34,12 +34,12 @@ std::string fault_of(const Export& exported) {
 
 }  // namespace
 
-Result<ExportTable> ExportTable::make(const std::vector<Export>& exports) {
+Result<ExportTable> ExportTable::make(std::vector<Export> exports) {
   if (exports.empty()) {
     return Error{Errc::invalid_argument, 0, "nbd: no exports: expected at least one"};
   }
   ExportTable table;
-  for (const Export& exported : exports) {
+  for (Export& exported : exports) {
     if (const std::string fault = fault_of(exported); !fault.empty()) {
       return Error{Errc::invalid_argument, 0,
                    fmt::format("nbd: export \"{}\": {}", exported.name, fault)};
@@ -51,7 +51,7 @@ Result<ExportTable> ExportTable::make(const std::vector<Export>& exports) {
     }
     table.infos.push_back(ExportInfo{
         .name = exported.name,
-        .description = exported.description,
+        .description = std::move(exported.description),
         .size_bytes = exported.device->disksize_bytes(),
         .minimum_block_bytes = exported.logical_block_bytes,
         .preferred_block_bytes = std::max(kPreferredBlockBytes, exported.logical_block_bytes),

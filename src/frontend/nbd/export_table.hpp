@@ -34,7 +34,7 @@ struct ExportTable {
   std::vector<Device*> devices;
 
   // Errors: invalid_argument with a message that names the export and what is wrong with it.
-  static Result<ExportTable> make(const std::vector<Export>& exports);
+  static Result<ExportTable> make(std::vector<Export> exports);
 
   // The place of the export called `name`, of the first one when `name` is empty.
   // Errors: not_found with a message that lists what there is.

@@ -57,7 +57,6 @@ enum class OptionReply : std::uint32_t {
   info = 3,
   meta_context = 4,
   err_unsup = (1U << 31) + 1,
-  err_policy = (1U << 31) + 2,
   err_invalid = (1U << 31) + 3,
   err_unknown = (1U << 31) + 6,
   err_too_big = (1U << 31) + 9,
@@ -123,7 +122,6 @@ enum class WireError : std::uint32_t {
   enomem = 12,
   einval = 22,
   enospc = 28,
-  eoverflow = 75,
   enotsup = 95,
 };
 

@@ -141,7 +141,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, std::vector
   if (Result<void> sound = check(options); !sound) {
     return std::move(sound).error();
   }
-  Result<ExportTable> table = ExportTable::make(exports);
+  Result<ExportTable> table = ExportTable::make(std::move(exports));
   if (!table) {
     return std::move(table).error();
   }
