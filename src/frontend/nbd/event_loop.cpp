@@ -17,6 +17,7 @@ namespace uzram::nbd {
 namespace {
 
 constexpr unsigned kRingEntries = 512;
+
 }  // namespace
 
 EventLoop::EventLoop(const ExportTable& exports, const LoopOptions& options,

@@ -41,6 +41,9 @@ struct Server::Impl final : ConnectionSink {
 
 namespace {
 
+constexpr std::uint32_t kMaxConnections = 65'536;
+constexpr std::uint32_t kMaxLoops = 1024;
+
 Result<void> check(const ServerOptions& options) {
   const auto refuse = [](std::string message) {
     return Error{Errc::invalid_argument, 0, std::move(message)};
@@ -48,8 +51,12 @@ Result<void> check(const ServerOptions& options) {
   if (options.listeners.empty()) {
     return refuse("nbd: no listeners: expected at least one socket path or TCP address");
   }
-  if (options.max_connections == 0) {
-    return refuse("nbd: max_connections 0: expected at least 1");
+  if (options.max_connections == 0 || options.max_connections > kMaxConnections) {
+    return refuse(fmt::format("nbd: max_connections {}: expected 1 to {}", options.max_connections,
+                              kMaxConnections));
+  }
+  if (options.loops > kMaxLoops) {
+    return refuse(fmt::format("nbd: loops {}: expected at most {}", options.loops, kMaxLoops));
   }
   if (options.handshake_timeout_ms == 0) {
     return refuse("nbd: handshake_timeout_ms 0: expected at least 1");

@@ -35,9 +35,9 @@ struct Listener {
 
 struct ServerOptions {
   std::vector<Listener> listeners;
-  // 0: as many as CPUs this process may use.
+  // Up to 1024; 0: as many as CPUs this process may use.
   std::uint32_t loops = 0;
-  // Connections beyond these are closed as soon as they are made.
+  // 1 to 65536. Connections beyond these are closed as soon as they are made.
   std::uint32_t max_connections = 256;
   // A client that has not chosen an export by then is disconnected.
   std::uint32_t handshake_timeout_ms = 10'000;

@@ -270,6 +270,18 @@ TEST_F(ServerTest, refuses_options_that_cannot_be_and_says_which) {
   none.listeners.clear();
   EXPECT_NE(message(none, exports()).find("listeners"), std::string::npos);
   EXPECT_NE(message(options(), {}).find("exports"), std::string::npos);
+  ServerOptions crowd = options();
+  crowd.max_connections = 65'537;
+  EXPECT_NE(message(crowd, exports()).find("65537: expected 1 to 65536"), std::string::npos);
+  ServerOptions nobody = options();
+  nobody.max_connections = 0;
+  EXPECT_NE(message(nobody, exports()).find("max_connections 0"), std::string::npos);
+  ServerOptions hasty = options();
+  hasty.handshake_timeout_ms = 0;
+  EXPECT_NE(message(hasty, exports()).find("handshake_timeout_ms 0"), std::string::npos);
+  ServerOptions loopy = options();
+  loopy.loops = 1025;
+  EXPECT_NE(message(loopy, exports()).find("loops 1025"), std::string::npos);
   ServerOptions unknown = options();
   unknown.listeners[0].default_export = "third";
   EXPECT_NE(message(unknown, exports()).find("\"third\": expected one of first, second, fixed"),

@@ -236,6 +236,16 @@ TEST_F(TransmissionTest, a_refused_write_has_its_payload_read_past) {
   EXPECT_EQ(content(0, 4096), std::vector<std::byte>(4096));
 }
 
+TEST_F(TransmissionTest, a_refused_write_is_answered_after_its_payload_only) {
+  connect("fixed");
+  ask_write(0, pattern(1U << 20, 21));
+  const wire::Bytes write = std::exchange(outgoing_, {});
+  driver_->feed(write.view().first(write.size() - 1));
+  EXPECT_TRUE(driver_->take_output().empty());
+  driver_->feed(write.view().last(1));
+  EXPECT_EQ(replies().size(), 1U);
+}
+
 TEST_F(TransmissionTest, a_read_only_export_refuses_all_that_writes_with_eperm) {
   connect("fixed");
   ask_write(0, pattern(4096, 12));
