@@ -1,0 +1,82 @@
+#include "os/memory_file.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace uzram::os {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+TEST(MemoryFile, holds_memory_only_where_room_was_taken_and_gives_it_back) {
+  auto file = MemoryFile::create("test");
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->resize(1024 * kMiB));
+  auto mapping = file->map(0, 1024 * kMiB);
+  ASSERT_TRUE(mapping) << mapping.error().message;
+  EXPECT_EQ(file->resident_bytes(), 0U);
+  ASSERT_EQ(file->take_room(mapping->data() + 64 * kMiB, 64 * kMiB, kMiB), Errc::ok);
+  EXPECT_EQ(file->resident_bytes(), kMiB);
+  std::memset(mapping->data() + 64 * kMiB, 7, kMiB);
+  EXPECT_EQ(file->resident_bytes(), kMiB) << "touching what was taken takes nothing more";
+  ASSERT_EQ(file->give_back(64 * kMiB, kMiB / 2), Errc::ok);
+  EXPECT_EQ(file->resident_bytes(), kMiB / 2);
+  EXPECT_EQ(mapping->data()[64 * kMiB + kMiB - 1], std::byte{7});
+  EXPECT_EQ(mapping->data()[64 * kMiB], std::byte{0});
+}
+
+TEST(MemoryFile, two_mappings_see_the_same_bytes) {
+  auto file = MemoryFile::create("test");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->resize(kMiB));
+  auto first = file->map(0, kMiB);
+  auto second = file->map(kMiB / 2, kMiB / 2);
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(second);
+  first->data()[kMiB / 2 + 3] = std::byte{9};
+  EXPECT_EQ(second->data()[3], std::byte{9});
+}
+
+TEST(MemoryFile, a_child_does_not_inherit_the_mapping) {
+  auto file = MemoryFile::create("test");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->resize(kMiB));
+  auto mapping = file->map(0, kMiB);
+  ASSERT_TRUE(mapping);
+  int channel[2];
+  ASSERT_EQ(::pipe(channel), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // write(2) reports an address that is not mapped as an error instead of a signal.
+    const ssize_t written = ::write(channel[1], mapping->data(), 1);
+    ::_exit(written == 1 ? 0 : 3);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  ::close(channel[0]);
+  ::close(channel[1]);
+}
+
+TEST(MemoryFile, moving_leaves_nothing_behind) {
+  auto file = MemoryFile::create("test");
+  ASSERT_TRUE(file);
+  MemoryFile taken = std::move(*file);
+  EXPECT_GE(taken.fd(), 0);
+  EXPECT_EQ(file->fd(), -1);
+  ASSERT_TRUE(taken.resize(kMiB));
+}
+
+TEST(PrivateMemory, is_reserved_without_being_taken) {
+  auto reserved = reserve_private(256 * kMiB);
+  ASSERT_TRUE(reserved) << reserved.error().message;
+  ASSERT_EQ(take_private_room(reserved->data() + kMiB, kMiB), Errc::ok);
+  EXPECT_EQ(reserved->data()[kMiB], std::byte{0});
+}
+
+}  // namespace
+}  // namespace uzram::os
