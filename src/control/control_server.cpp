@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "control/socket_path.hpp"
+#include "os/socket_path.hpp"
 
 namespace uzram::control {
 namespace {
@@ -47,7 +47,7 @@ void answer_refusal(httplib::Response& response) {
 
 struct ControlServer::Impl {
   std::string path;
-  FileIdentity identity;
+  os::FileIdentity identity;
   httplib::Server server;
   std::atomic<bool> ended = false;
   std::thread listener;
@@ -60,11 +60,11 @@ ControlServer::~ControlServer() {
     impl_->server.stop();
     impl_->listener.join();
   }
-  remove_if_same(impl_->path, impl_->identity);
+  os::remove_if_same(impl_->path, impl_->identity);
 }
 
 Result<std::unique_ptr<ControlServer>> ControlServer::bind(const std::string& path) {
-  const auto claim = SocketPathClaim::claim(path);
+  const auto claim = os::SocketPathClaim::claim("control socket", path);
   if (!claim) {
     return claim.error();
   }
@@ -86,7 +86,7 @@ Result<std::unique_ptr<ControlServer>> ControlServer::bind(const std::string& pa
   if (!server.bind_to_port(path, kUnusedPort)) {
     return system_error("control socket \"" + path + "\": bind", errno);
   }
-  impl->identity = identify(path);
+  impl->identity = os::identify(path);
   return std::unique_ptr<ControlServer>(new ControlServer(std::move(impl)));
 }
 

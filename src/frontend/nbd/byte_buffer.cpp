@@ -3,11 +3,22 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/room.hpp"
+
 namespace uzram::nbd {
+namespace {
+
+// Smaller buffers, of which a connection has a few, are covered by the margin below the limit.
+constexpr std::size_t kLargeBytes = 512U << 10;
+
+}  // namespace
 
 bool ByteBuffer::reserve(std::size_t capacity) noexcept {
   if (capacity <= capacity_) {
     return true;
+  }
+  if (capacity >= kLargeBytes && !engine::Room::process().may_take(capacity)) {
+    return false;
   }
   // Not realloc: it would copy the whole old block, and only size_ bytes of it count.
   std::unique_ptr<std::byte, Free> grown(static_cast<std::byte*>(std::malloc(capacity)));

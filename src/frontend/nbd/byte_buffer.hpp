@@ -3,7 +3,9 @@
 // Role: replies are laid out in one, received bytes lie in one. std::vector would write zeroes over
 // room that data is about to be decompressed into.
 // Ownership: owns its memory; pointers into it hold until the next call that may grow or release.
-// Errors: a call that cannot get memory changes nothing and says so. Threads: one at a time.
+// Errors: a call that cannot get memory changes nothing and says so. A large buffer counts as not
+// to be had when the process is close to its memory limit (engine/room.hpp), so that clients with
+// large requests get an error and the server is not killed. Threads: one at a time.
 #pragma once
 
 #include <cstddef>

@@ -44,42 +44,6 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
-// Clears the way for a socket at `path`: nothing there, or a dead socket that is removed.
-Result<void> clear_path(const std::string& path, const sockaddr_un& address) {
-  struct stat found {};
-  if (::lstat(path.c_str(), &found) != 0) {
-    return errno == ENOENT
-               ? Result<void>()
-               : Result<void>(system_error(fmt::format("nbd: socket path \"{}\"", path), errno));
-  }
-  if (!S_ISSOCK(found.st_mode)) {
-    return Error{Errc::exists, 0,
-                 fmt::format("nbd: socket path \"{}\": something that is no socket is there: "
-                             "remove it or choose another path",
-                             path)};
-  }
-  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) {
-    return system_error("nbd: socket", errno);
-  }
-  const int result = ::connect(probe, generic(address), sizeof address);
-  const int problem = errno;
-  ::close(probe);
-  if (result == 0 || problem == EAGAIN) {
-    return Error{Errc::exists, 0,
-                 fmt::format("nbd: socket path \"{}\": a server answers there: stop it or choose "
-                             "another path",
-                             path)};
-  }
-  if (problem != ECONNREFUSED) {
-    return system_error(fmt::format("nbd: socket path \"{}\"", path), problem);
-  }
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
-    return system_error(fmt::format("nbd: removing the dead socket \"{}\"", path), errno);
-  }
-  return {};
-}
-
 // The address a socket is bound to, as it stands in a URI.
 std::string authority_of(int fd, const std::string& host) {
   sockaddr_storage bound{};
@@ -120,34 +84,27 @@ int listen_on(const addrinfo* addresses, int& problem) {
 }  // namespace
 
 Result<std::unique_ptr<ListeningSocket>> ListeningSocket::open_unix(const std::string& path) {
+  // Held until the socket is bound.
+  const auto claim = os::SocketPathClaim::claim("nbd: socket path", path);
+  if (!claim) {
+    return claim.error();
+  }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path ||
-      path.find('\0') != std::string::npos) {
-    return Error{Errc::invalid_argument, 0,
-                 fmt::format("nbd: socket path \"{}\": expected 1 to {} bytes", path,
-                             sizeof address.sun_path - 1)};
-  }
   std::memcpy(address.sun_path, path.data(), path.size());
-  if (Result<void> clear = clear_path(path, address); !clear) {
-    return std::move(clear).error();
-  }
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     return system_error("nbd: socket", errno);
   }
   std::unique_ptr<ListeningSocket> made(new ListeningSocket(fd));
-  struct stat file {};
   // The mode set on the unbound socket is the one its file is made with.
-  if (::fchmod(fd, S_IRUSR | S_IWUSR) != 0 || ::bind(fd, generic(address), sizeof address) != 0 ||
-      ::lstat(path.c_str(), &file) != 0) {
+  if (::fchmod(fd, S_IRUSR | S_IWUSR) != 0 || ::bind(fd, generic(address), sizeof address) != 0) {
     return system_error(fmt::format("nbd: socket path \"{}\"", path), errno);
   }
   std::error_code unknown;
   const std::filesystem::path absolute = std::filesystem::absolute(path, unknown);
   made->path_ = unknown ? path : absolute.string();
-  made->device_ = file.st_dev;
-  made->inode_ = file.st_ino;
+  made->identity_ = os::identify(path);
   if (::listen(fd, kBacklog) != 0) {
     return system_error(fmt::format("nbd: socket path \"{}\"", path), errno);
   }
@@ -181,10 +138,8 @@ Result<std::unique_ptr<ListeningSocket>> ListeningSocket::open_tcp(const std::st
 }
 
 ListeningSocket::~ListeningSocket() {
-  struct stat file {};
-  if (!path_.empty() && ::lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ &&
-      file.st_ino == inode_) {
-    ::unlink(path_.c_str());
+  if (!path_.empty()) {
+    os::remove_if_same(path_, identity_);
   }
   ::close(fd_);
 }

@@ -11,16 +11,16 @@
 #include <string>
 #include <string_view>
 
-#include <sys/types.h>
-
 #include "uzram/error.hpp"
+
+#include "os/socket_path.hpp"
 
 namespace uzram::nbd {
 
 class ListeningSocket {
  public:
   // A socket file nobody listens on is replaced. The new one may be used by its owner only.
-  // Errors: exists when a server answers at `path` or what is there is no socket.
+  // Errors: busy when a server answers at `path`, exists when what is there is no socket.
   static Result<std::unique_ptr<ListeningSocket>> open_unix(const std::string& path);
   // Port 0: any free one. An empty host: all addresses of the machine.
   static Result<std::unique_ptr<ListeningSocket>> open_tcp(const std::string& host,
@@ -40,8 +40,7 @@ class ListeningSocket {
   int fd_;
   // Unix: absolute, and the file's identity.
   std::string path_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  os::FileIdentity identity_;
   // TCP: "HOST:PORT" as it stands in a URI.
   std::string authority_;
 };

@@ -50,8 +50,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Errors: invalid_argument (an export or listener that cannot be), exists (a server answers at
-  // the socket path, or something there is no socket), unsupported (no io_uring), system.
+  // Errors: invalid_argument (an export or listener that cannot be), busy (a server answers at
+  // the socket path), exists (something there is no socket), unsupported (no io_uring), system.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, std::vector<Export> exports);
   // Stops if stop() was not called.
   ~Server();

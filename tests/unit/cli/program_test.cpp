@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../control/temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace uzram {
 namespace {

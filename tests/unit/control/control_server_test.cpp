@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "control/control_client.hpp"
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace uzram::control {
 namespace {

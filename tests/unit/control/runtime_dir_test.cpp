@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace uzram::control {
 namespace {

@@ -255,7 +255,7 @@ TEST_F(ServerTest, refuses_a_path_at_which_a_server_answers_and_leaves_that_one_
   start();
   const Result<std::unique_ptr<Server>> second = Server::start(options(), exports());
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().code, Errc::exists);
+  EXPECT_EQ(second.error().code, Errc::busy);
   EXPECT_NE(second.error().message.find(path("first.nbd")), std::string::npos);
   EXPECT_TRUE(unix_client().go("first"));
 }

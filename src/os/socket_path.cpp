@@ -1,4 +1,4 @@
-#include "control/socket_path.hpp"
+#include "os/socket_path.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-namespace uzram::control {
+namespace uzram::os {
 namespace {
 
 constexpr std::size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 1;
@@ -34,24 +34,20 @@ int try_connect(const std::string& path) noexcept {
   return problem == EAGAIN || problem == EINPROGRESS ? 0 : problem;
 }
 
-Result<void> clear(const std::string& path) {
-  const std::string what = "control socket \"" + path + "\"";
+// `what` names the socket and its path.
+Result<void> clear(const std::string& what, const std::string& path) {
   struct stat found {};
   if (::lstat(path.c_str(), &found) != 0) {
     return errno == ENOENT ? Result<void>() : system_error(what, errno);
   }
   if (!S_ISSOCK(found.st_mode)) {
     return Error{Errc::exists, 0,
-                 what +
-                     ": it exists and is no socket; remove it or choose another path with "
-                     "--control"};
+                 what + ": it exists and is no socket; remove it or choose another path"};
   }
   const int problem = try_connect(path);
   if (problem == 0) {
     return Error{Errc::busy, 0,
-                 what +
-                     ": EBUSY: another server answers there; stop it or choose another path "
-                     "with --control"};
+                 what + ": EBUSY: another server answers there; stop it or choose another path"};
   }
   if (problem != ECONNREFUSED && problem != ENOENT) {
     return system_error(what, problem);
@@ -64,11 +60,11 @@ Result<void> clear(const std::string& path) {
 
 }  // namespace
 
-Result<SocketPathClaim> SocketPathClaim::claim(const std::string& path) {
-  if (path.empty() || path.size() > kLongestPath) {
+Result<SocketPathClaim> SocketPathClaim::claim(std::string_view what_for, const std::string& path) {
+  const std::string what = std::string(what_for) + " \"" + path + "\"";
+  if (path.empty() || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
     return Error{Errc::invalid_argument, 0,
-                 "control socket \"" + path + "\": expected a path of 1 to " +
-                     std::to_string(kLongestPath) + " bytes"};
+                 what + ": expected a path of 1 to " + std::to_string(kLongestPath) + " bytes"};
   }
   std::string parent = std::filesystem::path(path).parent_path().string();
   if (parent.empty()) {
@@ -76,15 +72,15 @@ Result<SocketPathClaim> SocketPathClaim::claim(const std::string& path) {
   }
   const int directory = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) {
-    return system_error("control socket \"" + path + "\": directory \"" + parent + "\"", errno);
+    return system_error(what + ": directory \"" + parent + "\"", errno);
   }
   SocketPathClaim claim(directory);
   while (::flock(directory, LOCK_EX) != 0) {
     if (errno != EINTR) {
-      return system_error("control socket \"" + path + "\": lock of its directory", errno);
+      return system_error(what + ": lock of its directory", errno);
     }
   }
-  if (const auto cleared = clear(path); !cleared) {
+  if (const auto cleared = clear(what, path); !cleared) {
     return cleared.error();
   }
   return claim;
@@ -112,4 +108,4 @@ void remove_if_same(const std::string& path, const FileIdentity& identity) noexc
   }
 }
 
-}  // namespace uzram::control
+}  // namespace uzram::os

@@ -1,4 +1,4 @@
-#include "control/socket_path.hpp"
+#include "os/socket_path.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,9 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "temporary_folder.hpp"
+#include "support/temporary_folder.hpp"
 
-namespace uzram::control {
+namespace uzram::os {
 namespace {
 
 namespace fs = std::filesystem;
@@ -29,7 +29,7 @@ int bound_socket(const std::string& path) {
 
 TEST(SocketPath, a_free_path_is_claimed) {
   const test::TemporaryFolder folder;
-  EXPECT_TRUE(SocketPathClaim::claim(folder / "control.sock").has_value());
+  EXPECT_TRUE(SocketPathClaim::claim("control socket", folder / "control.sock").has_value());
 }
 
 TEST(SocketPath, a_dead_socket_is_removed) {
@@ -37,7 +37,7 @@ TEST(SocketPath, a_dead_socket_is_removed) {
   const std::string path = folder / "control.sock";
   ::close(bound_socket(path));
   ASSERT_TRUE(fs::exists(path));
-  const auto claim = SocketPathClaim::claim(path);
+  const auto claim = SocketPathClaim::claim("control socket", path);
   ASSERT_TRUE(claim.has_value()) << claim.error().message;
   EXPECT_FALSE(fs::exists(path));
 }
@@ -47,14 +47,14 @@ TEST(SocketPath, an_answering_socket_is_refused_and_left_alone) {
   const std::string path = folder / "control.sock";
   const int fd = bound_socket(path);
   ASSERT_EQ(::listen(fd, 0), 0);
-  const auto claim = SocketPathClaim::claim(path);
+  const auto claim = SocketPathClaim::claim("control socket", path);
   ASSERT_FALSE(claim.has_value());
   EXPECT_EQ(claim.error().code, Errc::busy);
   EXPECT_NE(claim.error().message.find("EBUSY"), std::string::npos);
   EXPECT_NE(claim.error().message.find(path), std::string::npos);
   // With its backlog full it answers no more, but lives.
   for (int attempt = 0; attempt < 3; ++attempt) {
-    EXPECT_FALSE(SocketPathClaim::claim(path).has_value());
+    EXPECT_FALSE(SocketPathClaim::claim("control socket", path).has_value());
   }
   EXPECT_TRUE(fs::exists(path));
   ::close(fd);
@@ -67,7 +67,7 @@ TEST(SocketPath, what_is_no_socket_is_refused_and_left_alone) {
   const std::string link = folder / "link";
   fs::create_symlink(folder / "nowhere", link);
   for (const std::string& path : {file, link}) {
-    const auto claim = SocketPathClaim::claim(path);
+    const auto claim = SocketPathClaim::claim("control socket", path);
     ASSERT_FALSE(claim.has_value());
     EXPECT_EQ(claim.error().code, Errc::exists);
     EXPECT_TRUE(fs::exists(fs::symlink_status(path)));
@@ -76,16 +76,16 @@ TEST(SocketPath, what_is_no_socket_is_refused_and_left_alone) {
 
 TEST(SocketPath, a_path_longer_than_an_address_is_refused) {
   const std::string longest(107, 'a');
-  const auto claim = SocketPathClaim::claim("/tmp/" + longest);
+  const auto claim = SocketPathClaim::claim("control socket", "/tmp/" + longest);
   ASSERT_FALSE(claim.has_value());
   EXPECT_EQ(claim.error().code, Errc::invalid_argument);
   EXPECT_NE(claim.error().message.find("107"), std::string::npos);
-  EXPECT_FALSE(SocketPathClaim::claim("").has_value());
+  EXPECT_FALSE(SocketPathClaim::claim("control socket", "").has_value());
 }
 
 TEST(SocketPath, a_missing_directory_is_named) {
   const test::TemporaryFolder folder;
-  const auto claim = SocketPathClaim::claim(folder / "missing/control.sock");
+  const auto claim = SocketPathClaim::claim("control socket", folder / "missing/control.sock");
   ASSERT_FALSE(claim.has_value());
   EXPECT_NE(claim.error().message.find("missing\""), std::string::npos);
 }
@@ -105,4 +105,4 @@ TEST(SocketPath, only_the_same_file_is_removed) {
 }
 
 }  // namespace
-}  // namespace uzram::control
+}  // namespace uzram::os
