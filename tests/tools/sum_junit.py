@@ -2,13 +2,18 @@
 """Adds up the JUnit files that ctest --output-junit wrote.
 
 Arguments: the files. Output: one line for each failed or skipped test, then "P F S": the numbers of
-tests passed, failed and skipped. A skipped test's line ends with the reason the test printed.
+tests passed, failed and skipped. A failed test's line is followed by the end of what it printed,
+indented; a skipped test's line ends with the reason the test printed.
 Exit code 2 when a file cannot be read or is not what ctest writes.
 """
 
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
+
+
+# How much of a failed test's output is shown.
+SHOWN_LINES = 40
 
 
 def skip_reason(case):
@@ -61,6 +66,9 @@ def main(files):
             counts[verdict] += 1
             if verdict == "failed":
                 print(f"failed: {case.get('name')}")
+                output = (case.findtext("system-out") or "").splitlines()
+                for line in output[-SHOWN_LINES:]:
+                    print(f"    {line}")
             elif verdict == "skipped":
                 print(f"skipped: {case.get('name')}: {skip_reason(case)}")
     print(counts["passed"], counts["failed"], counts["skipped"])

@@ -34,11 +34,13 @@ class SumJunitTest(unittest.TestCase):
 
     def test_each_verdict_is_counted(self):
         status, lines = self.run_on_cases(
-            case("good", "run"), case("good2", "run"), case("bad", "fail", "<failure/>"),
+            case("good", "run", "", "fine"), case("good2", "run"),
+            case("bad", "fail", "<failure/>", "first\nsecond\n"),
             case("skip", "notrun", '<skipped message="SKIP_RETURN_CODE=77"/>',
                  "SKIPPED: no loop device\n"))
         self.assertEqual(status, 0)
-        self.assertEqual(lines, ["failed: bad", "skipped: skip: no loop device", "2 1 1"])
+        self.assertEqual(lines, ["failed: bad", "    first", "    second",
+                                 "skipped: skip: no loop device", "2 1 1"])
 
     def test_the_reason_of_a_googletest_skip_is_found(self):
         _, lines = self.run_on_cases(case("A.b", "notrun", "<skipped/>", GTEST_SKIP))
