@@ -20,7 +20,7 @@ inline bool same_filled(std::span<const std::byte> page, std::uint64_t& word) no
          std::memcmp(page.data(), page.data() + sizeof word, page.size() - sizeof word) == 0;
 }
 
-// Writes `word`, repeated, as it stands from byte `from` of a page on.
+// Writes `word`, repeated, as it stands from byte `from` of a page on. REQUIRES: out is not empty.
 inline void write_fill(std::uint64_t word, std::size_t from, std::span<std::byte> out) noexcept {
   constexpr std::uint64_t kByteOnes = 0x0101010101010101;
   if (word == (word & 0xff) * kByteOnes) {
