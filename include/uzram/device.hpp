@@ -11,9 +11,12 @@
 // the old one.
 // Threads: all members may be called from any number of threads at once, destruction excepted.
 // Overlapping operations leave each sector with the content of one of them; pages of one request
-// and requests of one batch have no order among themselves. Cost: a data operation makes no system
-// call and takes no memory from the heap, except when the device has to take room from the system
-// or gives it back.
+// and requests of one batch have no order among themselves.
+// Processes: a child of fork must neither use nor destroy a device: the mappings are not inherited.
+// A program that locks its memory needs mlockall's MCL_ONFAULT; without it MCL_FUTURE takes memory
+// for a whole table when the device is made.
+// Cost: a data operation makes no system call and takes no memory from the heap, except when the
+// device has to take room from the system or gives it back.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +41,7 @@ struct DeviceOptions {
   std::string name = "uzram0";
   // A multiple of the page size, 1 page to kMaxDiskSize.
   std::uint64_t disksize_bytes = 0;
-  // 4096, 8192, 16384, 32768 or 65536.
+  // 4096, 8192 or 16384.
   std::uint32_t page_size_bytes = kDefaultPageSize;
   // Compressor, one of codec names() (lz4, lz4hc, zstd, deflate, lzo when built in).
   std::string algorithm = "lz4";
@@ -86,7 +89,7 @@ struct Extent {
 class Device {
  public:
   // Errors: invalid_argument with a message that names the option, the value and what is expected;
-  // system when memory for the device cannot be had.
+  // no_space or system when memory for the device cannot be had.
   static Result<std::unique_ptr<Device>> create(const DeviceOptions& options);
   ~Device();
   Device(const Device&) = delete;

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include <sched.h>
+#include <unistd.h>
 
 namespace uzram {
 namespace {
@@ -26,7 +27,7 @@ void with_affinity(Visit visit) noexcept {
       return;
     }
     const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
-    const bool known = sched_getaffinity(0, bytes, set) == 0;
+    const bool known = sched_getaffinity(::getpid(), bytes, set) == 0;
     if (known) {
       visit(set, bytes);
     }

@@ -8,7 +8,8 @@
 
 namespace uzram {
 
-// CPUs in this process's affinity mask, at least 1. Read at every call.
+// CPUs in the affinity mask of this process (that of its first thread: others may be pinned), at
+// least 1. Read at every call.
 [[nodiscard]] std::uint32_t usable_cpus() noexcept;
 
 // The number of the CPU the caller runs on at this moment, counted among the CPUs of the affinity

@@ -73,7 +73,7 @@ struct CodecInfo {
   int default_level = 0;
   // What the level means, for help texts: "acceleration, higher is faster".
   std::string_view level_meaning;
-  // REQUIRES: level in range.
+  // REQUIRES: level in range; page_size_bytes is a power of two from 4096 to 65536.
   Result<std::unique_ptr<Codec>> (*make)(int level, std::uint32_t page_size_bytes) = nullptr;
 };
 

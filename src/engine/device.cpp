@@ -11,7 +11,7 @@
 namespace uzram {
 namespace {
 
-constexpr std::uint32_t kMaxPageSize = 65536;
+constexpr std::uint32_t kMaxPageSize = 16384;
 
 Error invalid(const DeviceOptions& options, const std::string& what) {
   return {Errc::invalid_argument, 0, "device " + options.name + ": " + what};
@@ -20,8 +20,7 @@ Error invalid(const DeviceOptions& options, const std::string& what) {
 Result<void> check_options(const DeviceOptions& options) {
   const std::uint32_t page = options.page_size_bytes;
   if (!std::has_single_bit(page) || page < kDefaultPageSize || page > kMaxPageSize) {
-    return invalid(options, "page size " + std::to_string(page) +
-                                ": expected 4096, 8192, 16384, 32768 or 65536");
+    return invalid(options, "page size " + std::to_string(page) + ": expected 4096, 8192 or 16384");
   }
   const std::uint64_t size = options.disksize_bytes;
   if (size == 0 || size % page != 0 || size > kMaxDiskSize) {
@@ -213,7 +212,7 @@ Extent Device::Impl::extent_at(std::uint64_t offset, std::uint64_t limit) const 
       }
       // Skip to the last page before the next stretch that holds something.
       const std::uint64_t holding =
-          table.next_holding(stretch, engine::PageTable::stretch_of(end - 1) + 1);
+          table.next_holding(stretch + 1, engine::PageTable::stretch_of(end - 1) + 1);
       page = std::min(end, holding << engine::kStretchShift) - 1;
     } else if (store.state_of(page) != state) {
       break;

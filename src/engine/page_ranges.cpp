@@ -48,18 +48,18 @@ bool PageStore::drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch,
 }
 
 std::uint64_t PageStore::compact() noexcept {
+  const MutexLock lock(compaction_mutex_);
+  return compact_locked();
+}
+
+std::uint64_t PageStore::compact_locked() noexcept {
   // Victims are this fraction of the pool at a time, so that their copies need little room.
   constexpr std::uint32_t kRoundShare = 16;
   constexpr std::uint32_t kMinRound = 64;
-  const MutexLock lock(compaction_mutex_);
   caches_.drain();
   const std::uint64_t used_before = pool_->used_bytes();
-  std::uint64_t used = used_before;
-  for (;;) {
-    const auto spans = static_cast<std::uint32_t>(used / kSpanBytes);
-    if (pool_->choose_victims(std::max(spans / kRoundShare, kMinRound)) == 0) {
-      break;
-    }
+  std::uint32_t occupied = pool_->occupied_spans();
+  while (pool_->choose_victims(std::max(occupied / kRoundShare, kMinRound)) != 0) {
     {
       PoolCache cache(*pool_);
       cache.set_fresh_only(true);
@@ -69,12 +69,14 @@ std::uint64_t PageStore::compact() noexcept {
       cache.drain();
     }
     pool_->release_victims();
-    const std::uint64_t now = pool_->used_bytes();
-    if (now >= used) {
+    pool_->trim();
+    const std::uint32_t now = pool_->occupied_spans();
+    if (now >= occupied) {
       break;
     }
-    used = now;
+    occupied = now;
   }
+  const std::uint64_t used = pool_->used_bytes();
   const std::uint64_t freed = used_before > used ? used_before - used : 0;
   stats_.add(Counter::pages_compacted, static_cast<std::int64_t>(freed / os::kSystemPage));
   return freed;
@@ -82,49 +84,49 @@ std::uint64_t PageStore::compact() noexcept {
 
 void PageStore::move_victims(PoolCache& cache, FreeBatch& batch) noexcept {
   const std::uint64_t stretches = table_->stretches();
+  // Objects from this size on found no room.
+  std::uint32_t too_large_bytes = page_size_bytes_ + 1;
   for (std::uint64_t stretch = table_->next_holding(0, stretches); stretch != stretches;
        stretch = table_->next_holding(stretch + 1, stretches)) {
     const PageIndex first = stretch << kStretchShift;
     for (PageIndex page = first; page < first + kStretchPages; ++page) {
       AtomicEntry& entry = table_->entry(page);
-      const Entry seen(entry.load(std::memory_order_relaxed));
-      if (!seen.owns_room() || !pool_->is_victim(seen.place()) ||
-          move_object(entry, cache, batch)) {
+      const Entry seen(entry.load(std::memory_order_acquire));
+      if (!seen.owns_room() || seen.size() >= too_large_bytes || !pool_->is_victim(seen.place()) ||
+          move_object(entry, cache, batch) == Errc::ok) {
         continue;
       }
       // No empty spans to pack into, at the limit for example: fill the holes of other spans.
       cache.set_fresh_only(false);
-      if (!move_object(entry, cache, batch)) {
-        return;
+      if (move_object(entry, cache, batch) != Errc::ok) {
+        too_large_bytes = seen.size();
       }
     }
   }
 }
 
-// Returns false when there is no room to move anything to.
-bool PageStore::move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept {
+// Errors: no_space. An entry that is locked, or points elsewhere by now, is left alone.
+Errc PageStore::move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept {
   Entry before;
   if (!try_lock_entry(entry, before)) {
-    return true;
+    return Errc::ok;
   }
-  // The entry may have changed since it was seen.
-  if (!before.owns_room() || !pool_->is_victim(before.place())) {
+  const bool movable = before.kind() == Kind::object || before.kind() == Kind::raw;
+  if (!movable || !pool_->is_victim(before.place())) {
     unlock_entry(entry);
-    return true;
+    return Errc::ok;
   }
   Place place = 0;
-  const Errc status =
-      before.kind() == Kind::raw
-          ? cache.allocate_raw(place)
-          : cache.allocate(units_for(before.size()), before.kind() == Kind::fill_slot, place);
+  const Errc status = before.kind() == Kind::raw ? cache.allocate_raw(place)
+                                                 : cache.allocate(units_for(before.size()), place);
   if (status != Errc::ok) {
     unlock_entry(entry);
-    return false;
+    return status;
   }
   std::memcpy(pool_->address(place), pool_->address(before.place()), before.size());
   publish_locked(entry, before.moved_to(place));
   batch.add(before);
-  return true;
+  return Errc::ok;
 }
 
 }  // namespace uzram::engine

@@ -70,8 +70,7 @@ Errc PageStore::encode_fill(std::uint64_t word, Entry& entry) noexcept {
     return Errc::ok;
   }
   Place place = 0;
-  if (const Errc failed = PoolCaches::Lease(caches_)->allocate(1, true, place);
-      failed != Errc::ok) {
+  if (const Errc failed = PoolCaches::Lease(caches_)->allocate_slot(place); failed != Errc::ok) {
     return failed;
   }
   std::memcpy(pool_->address(place), &word, sizeof word);
@@ -86,8 +85,7 @@ Errc PageStore::encode(std::span<const std::byte> content, Stream& stream, Entry
     return encode_raw(content, entry);
   }
   Place place = 0;
-  if (const Errc failed =
-          PoolCaches::Lease(caches_)->allocate(units_for(result.size), false, place);
+  if (const Errc failed = PoolCaches::Lease(caches_)->allocate(units_for(result.size), place);
       failed != Errc::ok) {
     return failed;
   }
@@ -148,7 +146,8 @@ Errc PageStore::write_part_once(PageIndex page, std::uint32_t from,
 Errc PageStore::fill_with_zeroes(PageIndex first, PageIndex end, Tally& tally) noexcept {
   for (PageIndex page = first; page < end; ++page) {
     const std::uint64_t stretch = PageTable::stretch_of(page);
-    if (table_->prepare(stretch) != Errc::ok) {
+    if (table_->prepare(stretch) != Errc::ok &&
+        !(make_room() && table_->prepare(stretch) == Errc::ok)) {
       tally.add(Counter::failed_writes, 1);
       return Errc::no_space;
     }
@@ -248,7 +247,7 @@ void PageStore::prefetch_object(PageIndex page) const noexcept {
   if (!table_->holds_anything(PageTable::stretch_of(page))) {
     return;
   }
-  const Entry entry(table_->entry(page).load(std::memory_order_relaxed));
+  const Entry entry(table_->entry(page).load(std::memory_order_acquire));
   if (entry.owns_room()) {
     // A place read without the lock may be stale; it is still an address of this pool, and a
     // prefetch of it is harmless.
@@ -297,12 +296,13 @@ void PageStore::replaced(Entry before, Entry after, Tally& tally) noexcept {
 
 bool PageStore::make_room() noexcept {
   caches_.drain();
+  const MutexLock lock(compaction_mutex_);
   const std::uint64_t free_bytes = pool_->free_bytes();
-  const std::uint64_t hopeless = hopeless_bytes_.load(std::memory_order_relaxed);
-  const std::uint64_t worth = pool_->used_bytes() / 16;
-  if (free_bytes > worth && free_bytes > hopeless + hopeless / 8) {
-    compact();
-    hopeless_bytes_.store(pool_->free_bytes(), std::memory_order_relaxed);
+  hopeless_bytes_ = std::min(hopeless_bytes_, free_bytes);
+  if (free_bytes > pool_->used_bytes() / 16 && free_bytes > hopeless_bytes_ + hopeless_bytes_ / 8) {
+    const std::uint32_t occupied = pool_->occupied_spans();
+    compact_locked();
+    hopeless_bytes_ = pool_->occupied_spans() < occupied ? 0 : pool_->free_bytes();
   }
   return true;
 }

@@ -89,8 +89,9 @@ class PageStore {
   bool make_room() noexcept;
 
   bool drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch, Tally& tally) noexcept;
+  std::uint64_t compact_locked() noexcept UZRAM_REQUIRES(compaction_mutex_);
   void move_victims(PoolCache& cache, FreeBatch& batch) noexcept;
-  bool move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept;
+  Errc move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept;
 
   const std::uint32_t page_size_bytes_;
   // Larger results are stored raw: what they save is not worth decompressing them.
@@ -100,9 +101,10 @@ class PageStore {
   std::shared_ptr<StreamSet> streams_;
   PoolCaches caches_;
   Stats stats_;
-  // What was free but of no use after the last compaction that make_room ran.
-  std::atomic<std::uint64_t> hopeless_bytes_{0};
   Mutex compaction_mutex_;
+  // What was free after a compaction that emptied no span: trying again is of no use until there is
+  // more.
+  std::uint64_t hopeless_bytes_ UZRAM_GUARDED_BY(compaction_mutex_) = 0;
 };
 
 }  // namespace uzram::engine

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <utility>
 
 #include "base/size.hpp"
@@ -28,17 +29,17 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
   }
   table->file_ = std::move(*file);
   const std::uint64_t size = header.table_offset + stretches * kTablePageBytes;
-  if (auto resized = table->file_.resize(size); !resized) {
-    return std::move(resized).error();
+  if (table->file_.resize(size) != Errc::ok) {
+    return system_error("device " + name + ": cannot size its table to " + format_size(size),
+                        errno);
   }
-  auto mapping = table->file_.map(0, size);
-  if (!mapping) {
-    return std::move(mapping).error();
+  table->mapping_ = table->file_.map(0, size);
+  if (table->mapping_.data() == nullptr) {
+    return system_error("device " + name + ": cannot map its table of " + format_size(size), errno);
   }
-  table->mapping_ = std::move(*mapping);
   std::byte* const base = table->mapping_.data();
-  if (!room.may_take(header.table_offset) ||
-      table->file_.take_room(base, 0, header.table_offset) != Errc::ok) {
+  if (const Room::Grant grant = room.ask(header.table_offset);
+      !grant || table->file_.take_room(base, 0, header.table_offset) != Errc::ok) {
     return Error{Errc::no_space, 0,
                  "device " + name + ": no memory for its header and summary (" +
                      format_size(header.table_offset) + "); free some or raise the limit"};
@@ -65,8 +66,8 @@ std::uint64_t PageTable::next_holding(std::uint64_t from, std::uint64_t end) con
 
 Errc PageTable::prepare_slow(std::uint64_t stretch) noexcept {
   const std::uint64_t offset = table_offset_ + stretch * kTablePageBytes;
-  if (!room_.may_take(kTablePageBytes) ||
-      file_.take_room(mapping_.data() + offset, offset, kTablePageBytes) != Errc::ok) {
+  if (const Room::Grant grant = room_.ask(kTablePageBytes);
+      !grant || file_.take_room(mapping_.data() + offset, offset, kTablePageBytes) != Errc::ok) {
     return Errc::no_space;
   }
   set_summary(stretch);

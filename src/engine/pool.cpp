@@ -13,7 +13,7 @@ constexpr std::size_t kMaxVictims = 8192;
 constexpr std::uint32_t kMinRunUnits = 4;
 // How many spans a refill looks at before it prefers an empty one, and how many when there is none.
 constexpr std::uint32_t kUsualSpans = 4;
-constexpr std::uint32_t kThoroughSpans = 256;
+constexpr std::uint32_t kThoroughSpans = 1024;
 // Spans kept beyond the reserve before any go back, so that they go back in large pieces.
 constexpr std::uint32_t kReserveSlackSpans = 16;
 constexpr std::size_t kReturnBatch = 64;
@@ -50,6 +50,7 @@ void Pool::link(SpanIndex index) noexcept {
   }
   head = index;
   span.listed = true;
+  ++listed_spans_[static_cast<std::size_t>(span.use)];
   listed_free_units_ += span.free_units;
 }
 
@@ -65,6 +66,7 @@ void Pool::unlink(SpanIndex index) noexcept {
     span_at(span.next).previous = span.previous;
   }
   span.listed = false;
+  --listed_spans_[static_cast<std::size_t>(span.use)];
   listed_free_units_ -= span.free_units;
 }
 
@@ -85,7 +87,7 @@ std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept
         return taken;
       }
     }
-    if (grow(demand.exempt) != Errc::ok) {
+    if (grow(demand.use) != Errc::ok) {
       break;
     }
   }
@@ -103,8 +105,9 @@ std::uint32_t Pool::take_locked(const Demand& demand, bool thorough,
   const std::uint64_t slack_units =
       std::uint64_t{present_spans_.load(std::memory_order_relaxed)} * (kSpanUnits / 64);
   std::uint32_t taken = 0;
+  thorough = thorough || demand.use == SpanUse::slots;
   if (!demand.fresh_only && (thorough || listed_free_units_ > slack_units)) {
-    taken = take_from_lists(demand, thorough ? kThoroughSpans : kUsualSpans, out);
+    taken = take_from_lists(demand, thorough, out);
     const auto fits = [&](const Extent16& extent) { return extent.count >= demand.units; };
     if (std::any_of(out.begin(), out.begin() + taken, fits)) {
       return taken;
@@ -126,9 +129,12 @@ std::uint32_t Pool::take_locked(const Demand& demand, bool thorough,
   return 0;
 }
 
-// Leaves room in `out` for one extent more.
-std::uint32_t Pool::take_from_lists(const Demand& demand, std::uint32_t max_spans,
+// Leaves room in `out` for one extent more. A thorough search takes only what fits, so that short
+// runs cannot fill `out` before a long one is found.
+std::uint32_t Pool::take_from_lists(const Demand& demand, bool thorough,
                                     std::span<Extent16> out) noexcept {
+  const std::uint32_t max_spans = thorough ? kThoroughSpans : kUsualSpans;
+  const std::uint32_t shortest = thorough ? demand.units : std::min(demand.units, kMinRunUnits);
   std::uint32_t taken = 0;
   std::uint32_t visited = 0;
   auto& lists = lists_[static_cast<std::size_t>(demand.use)];
@@ -142,7 +148,7 @@ std::uint32_t Pool::take_from_lists(const Demand& demand, std::uint32_t max_span
       }
       const SpanIndex next = span_at(index).next;
       const std::uint32_t got =
-          take_from_span(index, demand, out.subspan(taken, out.size() - taken - 1));
+          take_from_span(index, demand, shortest, out.subspan(taken, out.size() - taken - 1));
       for (std::uint32_t i = 0; i < got; ++i) {
         if (out[taken + i].count >= demand.units) {
           return taken + got;
@@ -155,12 +161,11 @@ std::uint32_t Pool::take_from_lists(const Demand& demand, std::uint32_t max_span
   return taken;
 }
 
-std::uint32_t Pool::take_from_span(SpanIndex index, const Demand& demand,
+std::uint32_t Pool::take_from_span(SpanIndex index, const Demand& demand, std::uint32_t shortest,
                                    std::span<Extent16> out) noexcept {
   Span& span = span_at(index);
-  const bool raw = demand.use == SpanUse::raw;
-  const std::uint32_t longest = raw ? page_units_ : kSpanUnits;
-  const std::uint32_t shortest = raw ? page_units_ : std::min(demand.units, kMinRunUnits);
+  // Raw pages and slots are handed out one by one.
+  const std::uint32_t longest = demand.use == SpanUse::objects ? kSpanUnits : demand.units;
   unlink(index);
   std::uint32_t taken = 0;
   std::uint32_t from = 0;
@@ -192,7 +197,7 @@ std::uint32_t Pool::take_from_reserve(const Demand& demand, std::span<Extent16> 
   span.state = SpanState::in_use;
   span.use = demand.use;
   link(index);
-  return take_from_span(index, demand, out);
+  return take_from_span(index, demand, demand.units, out);
 }
 
 void Pool::give_back(std::span<const Extent16> extents) noexcept {
@@ -213,21 +218,25 @@ void Pool::give_back(std::span<const Extent16> extents) noexcept {
       }
     }
   }
+  return_surplus(kReserveSlackSpans);
+}
+
+void Pool::return_surplus(std::uint32_t slack) noexcept {
   std::array<SpanIndex, kReturnBatch> spans{};
   std::uint32_t count = 0;
   do {
     {
       const MutexLock lock(mutex_);
-      count = surplus(spans);
+      count = surplus(slack, spans);
     }
     return_spans(std::span(spans).first(count));
   } while (count == spans.size());
 }
 
-std::uint32_t Pool::surplus(std::span<SpanIndex> out) noexcept {
+std::uint32_t Pool::surplus(std::uint32_t slack, std::span<SpanIndex> out) noexcept {
   const std::uint32_t keep =
       std::max(kMinReserveSpans, present_spans_.load(std::memory_order_relaxed) / 64);
-  if (reserve_spans_ <= keep + kReserveSlackSpans) {
+  if (reserve_spans_ <= keep + slack) {
     return 0;
   }
   std::uint32_t count = 0;
@@ -265,9 +274,11 @@ void Pool::return_spans(std::span<SpanIndex> spans) noexcept {
 
 std::uint32_t Pool::choose_victims(std::uint32_t max_spans) noexcept {
   const MutexLock lock(mutex_);
-  const auto most = std::min<std::size_t>(max_spans, kMaxVictims);
-  for (auto& lists : lists_) {
+  for (const SpanUse use : {SpanUse::objects, SpanUse::raw}) {
+    auto& lists = lists_[static_cast<std::size_t>(use)];
     const std::size_t first = victims_.size();
+    const std::size_t most = std::min(
+        {first + max_spans, first + listed_spans_[static_cast<std::size_t>(use)] / 2, kMaxVictims});
     std::uint64_t free_units = 0;
     for (std::size_t bucket = kBuckets; bucket-- > 1;) {
       while (lists[bucket] != kNoSpan && victims_.size() < most) {
@@ -313,7 +324,13 @@ std::uint64_t Pool::used_max_bytes() const noexcept {
 }
 
 void Pool::reset_used_max() noexcept {
+  const MutexLock lock(mutex_);
   present_max_.store(present_spans_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+std::uint32_t Pool::occupied_spans() const noexcept {
+  const MutexLock lock(mutex_);
+  return present_spans_.load(std::memory_order_relaxed) - reserve_spans_;
 }
 
 std::uint64_t Pool::free_bytes() noexcept {

@@ -8,12 +8,12 @@
 // goes back to the system. docs/decisions/pool.md has the reasons and the measurements.
 // Units: Place and lengths in units of 16 bytes; bytes where named.
 // Errors: no_space: over the limit, or the system has no memory.
-// Threads: all members. One mutex, held for tens of nanoseconds an object and never during a system
-// call that takes memory or gives it back.
-// Lock order: a cache's lock, then the pool's mutex.
-// Invariants: 1. Every unit of a present span is exactly one of: part of a stored object, held by a
-// cache, free in the map. 2. used_bytes is the sum of the spans that are not absent. 3. Except for
-// room exempt from it, used_bytes grows only while it stays within the limit.
+// Threads: all members. One mutex, held for tens of nanoseconds an object and not while room is
+// taken or given back; only mapping a chunk, once for 64 MiB, is done under it. Lock order: a
+// cache's lock, then the pool's mutex. Invariants: 1. Every unit of a present span is exactly one
+// of: part of a stored object, held by a cache, free in the map. 2. used_bytes is the sum of the
+// spans that are not absent. 3. Except for room exempt from it, used_bytes grows only while it
+// stays within the limit.
 #pragma once
 
 #include <array>
@@ -58,11 +58,10 @@ class Pool {
 
   // What a caller of take wants.
   struct Demand {
+    // Room for slots is counted, but not held to the limit.
     SpanUse use = SpanUse::objects;
     // At least one extent of this length, in units.
     std::uint32_t units = 0;
-    // Counted, but not held to the limit.
-    bool exempt = false;
     // Only from spans that hold nothing yet: compaction packs densely.
     bool fresh_only = false;
   };
@@ -74,9 +73,10 @@ class Pool {
   // Brings units back, in any order.
   void give_back(std::span<const Extent16> extents) noexcept;
 
-  // Compaction, by one thread at a time. Chooses the emptiest spans as victims, at most
-  // `max_spans`, and only those with at least a sixteenth free; nothing is given out from them
-  // until finish. Returns their number.
+  // Compaction, by one thread at a time. Chooses the emptiest spans of objects and of raw pages as
+  // victims: only those with at least a sixteenth free, at most `max_spans` of each, and no more
+  // than half of those there are, so that what they hold has somewhere to go even when the pool
+  // cannot grow. Nothing is given out from them until release_victims. Returns their number.
   std::uint32_t choose_victims(std::uint32_t max_spans) noexcept;
   [[nodiscard]] bool is_victim(Place place) const noexcept {
     const auto span = static_cast<SpanIndex>(place >> kSpanShift);
@@ -84,6 +84,10 @@ class Pool {
     return (chunk.victims[span % kSpansPerChunk / 64] >> (span % 64) & 1) != 0;
   }
   void release_victims() noexcept;
+  // Gives back what the reserve need not keep at all.
+  void trim() noexcept { return_surplus(0); }
+  // Spans that hold or may hold objects: neither absent nor wholly free.
+  [[nodiscard]] std::uint32_t occupied_spans() const noexcept;
 
   [[nodiscard]] std::uint32_t page_units() const noexcept { return page_units_; }
   void set_limit(std::uint64_t bytes) noexcept {
@@ -138,22 +142,28 @@ class Pool {
 
   std::uint32_t take_locked(const Demand& demand, bool thorough, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
-  std::uint32_t take_from_lists(const Demand& demand, std::uint32_t max_spans,
+  std::uint32_t take_from_lists(const Demand& demand, bool thorough,
                                 std::span<Extent16> out) noexcept UZRAM_REQUIRES(mutex_);
-  std::uint32_t take_from_span(SpanIndex index, const Demand& demand,
+  // Runs of at least `shortest` units.
+  std::uint32_t take_from_span(SpanIndex index, const Demand& demand, std::uint32_t shortest,
                                std::span<Extent16> out) noexcept UZRAM_REQUIRES(mutex_);
   std::uint32_t take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
 
-  // Takes more spans from the system into the reserve.
-  Errc grow(bool exempt) noexcept;
+  // Takes more spans from the system: into the reserve, or one for slots, which nobody else may
+  // use.
+  Errc grow(SpanUse use) noexcept;
+  // Takes memory for the claimed spans. Errors: no_space; then they are absent again.
+  Errc populate(SpanRange range) noexcept;
   SpanRange claim_absent(std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
   void unclaim(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
   Errc add_chunk() noexcept UZRAM_REQUIRES(mutex_);
   Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);
 
-  // Takes the spans that the reserve need not keep out of it.
-  std::uint32_t surplus(std::span<SpanIndex> out) noexcept UZRAM_REQUIRES(mutex_);
+  // Gives back what the reserve need not keep once it has `slack` spans more than that.
+  void return_surplus(std::uint32_t slack) noexcept;
+  std::uint32_t surplus(std::uint32_t slack, std::span<SpanIndex> out) noexcept
+      UZRAM_REQUIRES(mutex_);
   void return_spans(std::span<SpanIndex> spans) noexcept;
 
   Room& room_;
@@ -169,7 +179,8 @@ class Pool {
   mutable Mutex mutex_;
   // Never shrinks; reserved for kMaxChunks, so that is_victim may read while it grows.
   std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::array<std::array<SpanIndex, kBuckets>, 2> lists_ UZRAM_GUARDED_BY(mutex_){};
+  std::array<std::array<SpanIndex, kBuckets>, kSpanUses> lists_ UZRAM_GUARDED_BY(mutex_){};
+  std::array<std::uint32_t, kSpanUses> listed_spans_ UZRAM_GUARDED_BY(mutex_){};
   std::uint64_t listed_free_units_ UZRAM_GUARDED_BY(mutex_) = 0;
   // The size at which wants_drain may be true next.
   std::uint32_t drain_below_spans_ UZRAM_GUARDED_BY(mutex_) = 0;

@@ -75,10 +75,10 @@ Extent16 PoolCache::take_fitting(std::uint32_t units) noexcept {
   return {};
 }
 
-Errc PoolCache::allocate(std::uint32_t units, bool exempt, Place& place) noexcept {
+Errc PoolCache::allocate(std::uint32_t units, Place& place) noexcept {
   Extent16 extent = take_fitting(units);
   while (extent.count == 0) [[unlikely]] {
-      if (const Errc failed = refill(units, exempt); failed != Errc::ok) {
+      if (const Errc failed = refill(units); failed != Errc::ok) {
         return failed;
       }
       extent = take_fitting(units);
@@ -90,7 +90,7 @@ Errc PoolCache::allocate(std::uint32_t units, bool exempt, Place& place) noexcep
   return Errc::ok;
 }
 
-Errc PoolCache::refill(std::uint32_t units, bool exempt) noexcept {
+Errc PoolCache::refill(std::uint32_t units) noexcept {
   if (pending_count_ != 0) {
     flush_frees();
   }
@@ -98,7 +98,7 @@ Errc PoolCache::refill(std::uint32_t units, bool exempt) noexcept {
     return_extents();
   }
   std::array<Extent16, kRefillExtents> extents{};
-  const std::uint32_t count = pool_.take({SpanUse::objects, units, exempt, fresh_only_}, extents);
+  const std::uint32_t count = pool_.take({SpanUse::objects, units, fresh_only_}, extents);
   for (std::uint32_t i = 0; i < count; ++i) {
     put(extents[i]);
   }
@@ -106,18 +106,25 @@ Errc PoolCache::refill(std::uint32_t units, bool exempt) noexcept {
 }
 
 Errc PoolCache::allocate_raw(Place& place) noexcept {
-  if (raw_count_ == 0) {
+  return allocate_single(raw_, SpanUse::raw, pool_.page_units(), place);
+}
+
+Errc PoolCache::allocate_slot(Place& place) noexcept {
+  return allocate_single(slots_, SpanUse::slots, 1, place);
+}
+
+Errc PoolCache::allocate_single(Singles& singles, SpanUse use, std::uint32_t units,
+                                Place& place) noexcept {
+  if (singles.count == 0) {
     if (pending_count_ != 0) {
       flush_frees();
     }
-    const std::uint32_t count =
-        pool_.take({SpanUse::raw, pool_.page_units(), false, fresh_only_}, raw_);
-    if (count == 0) {
+    singles.count = pool_.take({use, units, fresh_only_}, singles.extents);
+    if (singles.count == 0) {
       return Errc::no_space;
     }
-    raw_count_ = static_cast<std::uint8_t>(count);
   }
-  place = raw_[--raw_count_].first;
+  place = singles.extents[--singles.count].first;
   return Errc::ok;
 }
 
@@ -147,8 +154,10 @@ void PoolCache::return_extents() noexcept {
 void PoolCache::drain() noexcept {
   flush_frees();
   return_extents();
-  pool_.give_back(std::span(raw_).first(raw_count_));
-  raw_count_ = 0;
+  for (Singles* const singles : {&raw_, &slots_}) {
+    pool_.give_back(std::span(singles->extents).first(singles->count));
+    singles->count = 0;
+  }
 }
 
 PoolCaches::PoolCaches(Pool& pool, std::uint32_t count) {

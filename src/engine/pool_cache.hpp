@@ -25,10 +25,12 @@ class PoolCache {
  public:
   explicit PoolCache(Pool& pool) noexcept;
 
-  // Room for an object of `units`; `exempt` from the limit or not.
-  Errc allocate(std::uint32_t units, bool exempt, Place& place) noexcept;
+  // Room for an object of `units`.
+  Errc allocate(std::uint32_t units, Place& place) noexcept;
   // Room for one raw page, aligned to the page size.
   Errc allocate_raw(Place& place) noexcept;
+  // Room for a fill word, exempt from the limit.
+  Errc allocate_slot(Place& place) noexcept;
   // Frees what one of the caches gave.
   void free(Place place, std::uint32_t units) noexcept;
   // Brings everything held back to the pool.
@@ -42,23 +44,30 @@ class PoolCache {
   static constexpr std::uint32_t kMaxExtents = 192;
   static constexpr std::uint32_t kRefillExtents = 64;
   static constexpr std::size_t kPendingFrees = 64;
-  static constexpr std::size_t kRawPages = 16;
+  // Raw pages or slots held.
+  static constexpr std::size_t kSingles = 16;
   using Node = std::uint8_t;
   static constexpr Node kNoNode = 0xff;
 
+  // Room of one size, handed out one by one.
+  struct Singles {
+    std::uint32_t count = 0;
+    std::array<Extent16, kSingles> extents{};
+  };
+
+  Errc allocate_single(Singles& singles, SpanUse use, std::uint32_t units, Place& place) noexcept;
   static std::uint32_t bin_of(std::uint32_t units) noexcept;
   // Takes the shortest held extent of at least `units`; count 0 when there is none.
   Extent16 take_fitting(std::uint32_t units) noexcept;
   void put(Extent16 extent) noexcept;
   Extent16 pop(std::uint32_t bin) noexcept;
-  Errc refill(std::uint32_t units, bool exempt) noexcept;
+  Errc refill(std::uint32_t units) noexcept;
   void flush_frees() noexcept;
   void return_extents() noexcept;
 
   Pool& pool_;
   bool fresh_only_ = false;
   std::uint8_t pending_count_ = 0;
-  std::uint8_t raw_count_ = 0;
   Node free_nodes_ = 0;
   std::uint32_t extents_ = 0;
   std::array<std::uint64_t, (kBins + 63) / 64> nonempty_{};
@@ -66,7 +75,8 @@ class PoolCache {
   std::array<Extent16, kMaxExtents> nodes_{};
   std::array<Node, kMaxExtents> next_{};
   std::array<Extent16, kPendingFrees> pending_{};
-  std::array<Extent16, kRawPages> raw_{};
+  Singles raw_;
+  Singles slots_;
 };
 
 struct alignas(64) PoolCacheSlot {

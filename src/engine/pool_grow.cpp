@@ -8,32 +8,42 @@
 
 namespace uzram::engine {
 
-Errc Pool::grow(bool exempt) noexcept {
+Errc Pool::grow(SpanUse use) noexcept {
+  const bool for_slots = use == SpanUse::slots;
   SpanRange range;
   {
     const MutexLock lock(mutex_);
     const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-    std::uint64_t want = std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans);
+    std::uint64_t want = for_slots ? 1 : std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans);
     const std::uint64_t limit = limit_bytes();
-    if (limit != 0) {
+    if (limit != 0 && !for_slots) {
       const std::uint64_t used = std::uint64_t{present} * kSpanBytes;
-      const std::uint64_t allowed = limit > used ? (limit - used) / kSpanBytes : 0;
-      want = std::min(want, exempt ? std::max<std::uint64_t>(allowed, 1) : allowed);
+      want = std::min(want, limit > used ? (limit - used) / kSpanBytes : 0);
     }
     range = claim_absent(static_cast<std::uint32_t>(want));
     if (range.count == 0) {
       return Errc::no_space;
     }
   }
-  const std::uint64_t offset = std::uint64_t{range.first} * kSpanBytes;
-  const std::size_t size = std::size_t{range.count} * kSpanBytes;
-  std::byte* const memory = address(Place{range.first} << kSpanShift);
-  if (!room_.may_take(size) || file_.take_room(memory, offset, size) != Errc::ok) {
-    // Whatever part of it was taken goes back; should that fail the room stays taken, unused.
-    (void)file_.give_back(offset, size);
-    const MutexLock lock(mutex_);
-    unclaim(range);
-    return Errc::no_space;
+  if (populate(range) != Errc::ok) {
+    // Close to the end of the system's memory the smallest piece may still be had.
+    {
+      const MutexLock lock(mutex_);
+      unclaim(range);
+      if (range.count > 1) {
+        range = claim_absent(1);
+      } else {
+        range = {};
+      }
+    }
+    if (range.count == 0) {
+      return Errc::no_space;
+    }
+    if (populate(range) != Errc::ok) {
+      const MutexLock lock(mutex_);
+      unclaim(range);
+      return Errc::no_space;
+    }
   }
   const MutexLock lock(mutex_);
   for (std::uint32_t i = range.count; i-- > 0;) {
@@ -43,12 +53,33 @@ Errc Pool::grow(bool exempt) noexcept {
     span.free_units = kSpanUnits;
     span.listed = false;
     span.victim = false;
-    push_reserve(index);
+    if (for_slots) {
+      span.state = SpanState::in_use;
+      span.use = use;
+      link(index);
+    } else {
+      push_reserve(index);
+    }
   }
   drain_below_spans_ = std::max(drain_below_spans_, present_spans_.load(std::memory_order_relaxed));
   present_max_.store(std::max(present_max_.load(std::memory_order_relaxed),
                               present_spans_.load(std::memory_order_relaxed)),
                      std::memory_order_relaxed);
+  return Errc::ok;
+}
+
+Errc Pool::populate(SpanRange range) noexcept {
+  const std::uint64_t offset = std::uint64_t{range.first} * kSpanBytes;
+  const std::size_t size = std::size_t{range.count} * kSpanBytes;
+  const Room::Grant grant = room_.ask(size);
+  if (!grant) {
+    return Errc::no_space;
+  }
+  if (file_.take_room(address(Place{range.first} << kSpanShift), offset, size) != Errc::ok) {
+    // Whatever part of it was taken goes back; should that fail the room stays taken, unused.
+    (void)file_.give_back(offset, size);
+    return Errc::no_space;
+  }
   return Errc::ok;
 }
 
@@ -105,16 +136,15 @@ Errc Pool::add_chunk() noexcept {
   }
   const std::uint64_t offset = chunks_.size() * kChunkBytes;
   auto chunk = std::unique_ptr<Chunk>(new (std::nothrow) Chunk);
-  if (chunk == nullptr || !file_.resize(offset + kChunkBytes)) {
+  if (chunk == nullptr || file_.resize(offset + kChunkBytes) != Errc::ok) {
     return Errc::no_space;
   }
-  auto memory = file_.map(offset, kChunkBytes);
-  auto span_memory = os::reserve_private(round_up(kSpansPerChunk * sizeof(Span), os::kSystemPage));
-  if (!memory || !span_memory) {
+  chunk->memory = file_.map(offset, kChunkBytes);
+  chunk->span_memory =
+      os::reserve_private(round_up(kSpansPerChunk * sizeof(Span), os::kSystemPage));
+  if (chunk->memory.data() == nullptr || chunk->span_memory.data() == nullptr) {
     return Errc::no_space;
   }
-  chunk->memory = std::move(*memory);
-  chunk->span_memory = std::move(*span_memory);
   chunk->spans = reinterpret_cast<Span*>(chunk->span_memory.data());
   chunk->absent.fill(~std::uint64_t{0});
   bases_[chunks_.size()].store(chunk->memory.data(), std::memory_order_release);
@@ -129,8 +159,8 @@ Errc Pool::know_spans(Chunk& chunk, std::uint32_t count) noexcept {
   const std::size_t from = round_up(chunk.known_spans * sizeof(Span), os::kSystemPage);
   const std::size_t to = round_up(count * sizeof(Span), os::kSystemPage);
   if (from < to) {
-    if (!room_.may_take(to - from) ||
-        os::take_private_room(chunk.span_memory.data() + from, to - from) != Errc::ok) {
+    const Room::Grant grant = room_.ask(to - from);
+    if (!grant || os::take_private_room(chunk.span_memory.data() + from, to - from) != Errc::ok) {
       return Errc::no_space;
     }
     metadata_bytes_.fetch_add(to - from, std::memory_order_relaxed);

@@ -21,22 +21,26 @@ Room& Room::process() noexcept {
   return room;
 }
 
-bool Room::may_take(std::uint64_t bytes) noexcept {
-  if (headroom_ == nullptr) {
-    return true;
+Room::Grant Room::ask(std::uint64_t bytes) noexcept {
+  const MutexLock lock(mutex_);
+  if (headroom_ != nullptr) {
+    if (credit_bytes_ < bytes) {
+      const std::uint64_t headroom = headroom_->bytes();
+      credit_bytes_ = 0;
+      if (headroom < in_flight_bytes_ || headroom - in_flight_bytes_ < bytes) {
+        return {nullptr, 0};
+      }
+      credit_bytes_ = bytes + std::min(headroom - in_flight_bytes_ - bytes, kCreditBytes);
+    }
+    credit_bytes_ -= bytes;
   }
-  const auto wanted = static_cast<std::int64_t>(bytes);
-  if (credit_bytes_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) {
-    return true;
-  }
-  const std::uint64_t headroom = headroom_->bytes();
-  if (headroom < bytes) {
-    credit_bytes_.store(0, std::memory_order_relaxed);
-    return false;
-  }
-  credit_bytes_.store(static_cast<std::int64_t>(std::min(headroom - bytes, kCreditBytes)),
-                      std::memory_order_relaxed);
-  return true;
+  in_flight_bytes_ += bytes;
+  return {this, bytes};
+}
+
+void Room::settle(std::uint64_t bytes) noexcept {
+  const MutexLock lock(mutex_);
+  in_flight_bytes_ -= bytes;
 }
 
 }  // namespace uzram::engine

@@ -38,8 +38,10 @@ enum class SpanState : std::uint8_t {
   in_use,   // present; on the list of its bucket when it has free units and is no victim
 };
 
-// Raw pages are aligned to the page, so they have spans of their own.
-enum class SpanUse : std::uint8_t { objects, raw };
+// Raw pages are aligned to the page, and slots of fill words are exempt from the limit, so both
+// have spans of their own.
+enum class SpanUse : std::uint8_t { objects, raw, slots };
+inline constexpr std::size_t kSpanUses = 3;
 
 struct Span {
   static constexpr std::size_t kMapWords = kSpanUnits / 64;

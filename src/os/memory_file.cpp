@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +17,15 @@ constexpr int MADV_POPULATE_WRITE = 23;  // NOLINT(readability-identifier-naming
 #endif
 
 // Devices hold user data: it belongs neither in core dumps nor in children.
-void keep_private(void* address, std::size_t size) noexcept {
+Mapping map_privately(int flags, int fd, std::uint64_t offset, std::size_t size) noexcept {
+  void* const address =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
+  if (address == MAP_FAILED) {
+    return {};
+  }
   ::madvise(address, size, MADV_DONTDUMP);
   ::madvise(address, size, MADV_DONTFORK);
+  return {static_cast<std::byte*>(address), size};
 }
 
 int populate(std::byte* address, std::size_t size) noexcept {
@@ -68,21 +75,17 @@ Result<MemoryFile> MemoryFile::create(const std::string& name) {
   return file;
 }
 
-Result<void> MemoryFile::resize(std::uint64_t size) noexcept {
-  if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) {
-    return system_error("cannot resize a memory file to " + std::to_string(size) + " bytes", errno);
+Errc MemoryFile::resize(std::uint64_t size) noexcept {
+  rlimit most = {};
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && size > most.rlim_cur) {
+    errno = EFBIG;
+    return Errc::system;
   }
-  return {};
+  return ::ftruncate(fd_, static_cast<off_t>(size)) == 0 ? Errc::ok : Errc::system;
 }
 
-Result<Mapping> MemoryFile::map(std::uint64_t offset, std::size_t size) const noexcept {
-  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_,
-                         static_cast<off_t>(offset));
-  if (address == MAP_FAILED) {
-    return system_error("cannot map " + std::to_string(size) + " bytes of a memory file", errno);
-  }
-  keep_private(address, size);
-  return Mapping(static_cast<std::byte*>(address), size);
+Mapping MemoryFile::map(std::uint64_t offset, std::size_t size) const noexcept {
+  return map_privately(MAP_SHARED | MAP_NORESERVE, fd_, offset, size);
 }
 
 Errc MemoryFile::give_back(std::uint64_t offset, std::uint64_t size) const noexcept {
@@ -119,14 +122,8 @@ std::uint64_t MemoryFile::resident_bytes() const noexcept {
   return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
-Result<Mapping> reserve_private(std::size_t size) noexcept {
-  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED) {
-    return system_error("cannot reserve " + std::to_string(size) + " bytes", errno);
-  }
-  keep_private(address, size);
-  return Mapping(static_cast<std::byte*>(address), size);
+Mapping reserve_private(std::size_t size) noexcept {
+  return map_privately(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, size);
 }
 
 Errc take_private_room(std::byte* address, std::size_t size) noexcept {

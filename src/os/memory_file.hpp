@@ -5,7 +5,8 @@
 // holes.
 // Units: bytes; offsets and lengths are multiples of the system page.
 // Ownership: a MemoryFile owns its descriptor, a Mapping its address range.
-// Errors: set-up returns Result; take_room and give_back return Errc without allocating.
+// Errors: create returns Result; what may be called on a write's way returns Errc, or an empty
+// Mapping, without allocating.
 // Threads: distinct ranges may be used from any number of threads at once.
 #pragma once
 
@@ -51,11 +52,13 @@ class MemoryFile {
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
 
-  // Sets the size; what is added holds no memory yet.
-  Result<void> resize(std::uint64_t size) noexcept;
+  // Sets the size; what is added holds no memory yet. Errors: system, with errno set (EFBIG beyond
+  // RLIMIT_FSIZE, which would otherwise end in a signal).
+  Errc resize(std::uint64_t size) noexcept;
 
-  // Maps [offset, offset + size) for reading and writing, outside core dumps and forks.
-  Result<Mapping> map(std::uint64_t offset, std::size_t size) const noexcept;
+  // Maps [offset, offset + size) for reading and writing, outside core dumps and forks. Empty, with
+  // errno set, when that fails.
+  [[nodiscard]] Mapping map(std::uint64_t offset, std::size_t size) const noexcept;
 
   // Gives [offset, offset + size) back to the system; it reads as zeroes afterwards.
   Errc give_back(std::uint64_t offset, std::uint64_t size) const noexcept;
@@ -72,8 +75,8 @@ class MemoryFile {
 };
 
 // Address space of private memory that holds nothing until taken with take_private_room. Read as
-// zeroes. Outside core dumps and forks.
-Result<Mapping> reserve_private(std::size_t size) noexcept;
+// zeroes. Outside core dumps and forks. Empty, with errno set, when that fails.
+[[nodiscard]] Mapping reserve_private(std::size_t size) noexcept;
 
 // Takes memory for part of such a range. Errors: no_space.
 Errc take_private_room(std::byte* address, std::size_t size) noexcept;

@@ -432,6 +432,8 @@ Bound MemoryHeadroom::Impl::measure() noexcept {
     return bound;
   }
   if (const std::uint64_t hash = hash_membership(); hash != membership_hash) {
+    // Until the levels are complete no membership matches them.
+    membership_hash = 0;
     try {
       find_levels();
       membership_hash = hash;

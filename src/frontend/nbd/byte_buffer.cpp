@@ -17,7 +17,7 @@ bool ByteBuffer::reserve(std::size_t capacity) noexcept {
   if (capacity <= capacity_) {
     return true;
   }
-  if (capacity >= kLargeBytes && !engine::Room::process().may_take(capacity)) {
+  if (capacity >= kLargeBytes && !engine::Room::process().ask(capacity)) {
     return false;
   }
   // Not realloc: it would copy the whole old block, and only size_ bytes of it count.

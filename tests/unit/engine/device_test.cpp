@@ -71,6 +71,8 @@ TEST(Device, refuses_options_that_make_no_sense_and_names_them) {
   bad = good;
   bad.page_size_bytes = 2048;
   refused(bad, "2048");
+  bad.page_size_bytes = 32768;
+  refused(bad, "32768");
   bad = good;
   bad.algorithm = "lz5";
   refused(bad, "lz5");
@@ -103,7 +105,7 @@ TEST(Device, the_last_page_of_the_largest_device_can_be_written) {
 class DeviceOfEachCodec : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceOfEachCodec, hostile_and_ordinary_pages_come_back) {
-  for (const std::uint32_t page_size : {4096U, 16384U, 65536U}) {
+  for (const std::uint32_t page_size : {4096U, 8192U, 16384U}) {
     DeviceOptions options;
     options.disksize_bytes = 64 * kMiB;
     options.page_size_bytes = page_size;
@@ -314,6 +316,95 @@ TEST(Device, fragmented_room_is_compacted_before_a_write_fails) {
   EXPECT_GE(raw * 4096, 6 * kMiB);
   for (std::uint64_t i = 1; i < pages; i += 2) {
     ASSERT_EQ(read_back(*device, i * 4096, 4096), compressible(4096, i));
+  }
+}
+
+// A page whose lz4 object is a little larger than `bytes`.
+Bytes page_of_object(std::size_t bytes, std::uint64_t seed) {
+  Bytes page(4096);
+  test::Random(seed).fill(std::span(page).first(bytes));
+  page.back() = std::byte{1};
+  return page;
+}
+
+// A device of 1 GiB with a limit, filled to it with objects of `bytes`; returns the pages written.
+std::uint64_t fill_to_the_limit(std::unique_ptr<Device>& device, std::uint64_t limit,
+                                std::size_t bytes) {
+  DeviceOptions options;
+  options.disksize_bytes = 1024 * kMiB;
+  options.mem_limit_bytes = limit;
+  device = make(options);
+  std::uint64_t pages = 0;
+  while (device->write(pages * 4096, page_of_object(bytes, pages)) == Errc::ok) {
+    ++pages;
+  }
+  return pages;
+}
+
+TEST(Device, slots_of_fill_words_do_not_let_objects_pass_the_limit) {
+  std::unique_ptr<Device> device;
+  std::uint64_t pages = fill_to_the_limit(device, 8 * kMiB, 1000);
+  std::uint64_t slots = 0;
+  for (int i = 0; i < 3000; ++i) {
+    if (device->write(pages * 4096, page_of_object(1000, pages)) == Errc::ok) {
+      ++pages;
+      continue;
+    }
+    Bytes fill(4096);
+    const std::uint64_t word = 0x123456789abcdef0 + ++slots;
+    for (std::size_t at = 0; at < fill.size(); at += sizeof word) {
+      std::memcpy(fill.data() + at, &word, sizeof word);
+    }
+    ASSERT_EQ(device->write((100000 + slots) * 4096, fill), Errc::ok);
+  }
+  EXPECT_GT(slots, 2000U);
+  EXPECT_LE(device->stats().mem_used_total, 8 * kMiB + 65536 * (1 + slots * 16 / 65536));
+}
+
+TEST(Device, small_pools_at_their_limit_can_be_compacted) {
+  for (const std::uint64_t limit : {2 * kMiB, 3 * kMiB, 4 * kMiB, 16 * kMiB}) {
+    for (const std::size_t bytes : {1200U, 2000U, 3000U}) {
+      std::unique_ptr<Device> device;
+      const std::uint64_t pages = fill_to_the_limit(device, limit, 900);
+      for (std::uint64_t i = 0; i < pages; i += 2) {
+        ASSERT_EQ(device->discard(i * 4096, 4096), Errc::ok);
+      }
+      std::uint64_t more = 0;
+      while (device->write((100000 + more) * 4096, page_of_object(bytes, more)) == Errc::ok) {
+        ++more;
+      }
+      const DeviceStats stats = device->stats();
+      EXPECT_GE(stats.compr_data_size * 100, stats.mem_used_total * 85)
+          << limit << " " << bytes << " " << more;
+      for (std::uint64_t i = 1; i < pages; i += 2) {
+        ASSERT_EQ(read_back(*device, i * 4096, 4096), page_of_object(900, i));
+      }
+    }
+  }
+}
+
+TEST(Device, a_hole_that_fits_is_found_behind_many_that_do_not) {
+  DeviceOptions options;
+  options.disksize_bytes = 1024 * kMiB;
+  options.mem_limit_bytes = 16 * kMiB;
+  const auto device = make(options);
+  constexpr std::uint64_t kSmall = 5600;
+  for (std::uint64_t i = 0; i < kSmall; ++i) {
+    ASSERT_EQ(device->write(i * 4096, page_of_object(50, i)), Errc::ok);
+  }
+  std::uint64_t large = 0;
+  while (device->write((kSmall + large) * 4096, page_of_object(2000, large)) == Errc::ok) {
+    ++large;
+  }
+  for (std::uint64_t i = 0; i < kSmall; i += 2) {
+    ASSERT_EQ(device->discard(i * 4096, 4096), Errc::ok);
+  }
+  std::uint64_t holes = 0;
+  for (std::uint64_t i = 0; i < large; i += 32, ++holes) {
+    ASSERT_EQ(device->discard((kSmall + i) * 4096, 4096), Errc::ok);
+  }
+  for (std::uint64_t i = 0; i < holes; ++i) {
+    ASSERT_EQ(device->write((200000 + i) * 4096, page_of_object(2000, 777 + i)), Errc::ok) << i;
   }
 }
 

@@ -37,8 +37,8 @@ class PoolTest : public ::testing::Test {
 
   Errc store(std::uint32_t units, std::vector<Object>& objects) {
     Place place = 0;
-    const Errc status = units == pool_->page_units() ? cache_->allocate_raw(place)
-                                                     : cache_->allocate(units, false, place);
+    const Errc status =
+        units == pool_->page_units() ? cache_->allocate_raw(place) : cache_->allocate(units, place);
     if (status == Errc::ok) {
       objects.push_back({place, units});
     }
@@ -115,13 +115,13 @@ TEST_F(PoolTest, raw_pages_are_aligned_to_the_page) {
   expect_disjoint(objects);
 }
 
-TEST_F(PoolTest, pages_of_64_kib_and_their_objects_fit) {
-  make(0, 65536);
+TEST_F(PoolTest, pages_of_16_kib_and_their_objects_fit) {
+  make(0, 16384);
   std::vector<Object> objects;
   std::uint64_t units = 0;
   std::mt19937 random(2);
   for (int i = 0; i < 2000; ++i) {
-    const std::uint32_t size = i % 5 == 0 ? 4096 : static_cast<std::uint32_t>(random() % 3840 + 1);
+    const std::uint32_t size = i % 5 == 0 ? 1024 : static_cast<std::uint32_t>(random() % 960 + 1);
     ASSERT_EQ(store(size, objects), Errc::ok);
     units += size;
   }
@@ -139,7 +139,7 @@ TEST_F(PoolTest, the_limit_holds_and_freed_room_can_be_used_again) {
   }
   EXPECT_GE(objects.size() * 60 * kPlaceUnit, kLimit * 98 / 100);
   Place place = 0;
-  EXPECT_EQ(cache_->allocate(1, true, place), Errc::ok) << "exempt room is not held to the limit";
+  EXPECT_EQ(cache_->allocate_slot(place), Errc::ok) << "slots are not held to the limit";
   for (int i = 0; i < 200; ++i) {
     cache_->free(objects.back().place, objects.back().units);
     objects.pop_back();
@@ -166,11 +166,11 @@ TEST(Pool, a_machine_without_memory_gives_no_space_instead_of_a_signal) {
   ASSERT_TRUE(pool);
   PoolCache cache(**pool);
   Place place = 0;
-  ASSERT_EQ(cache.allocate(100, false, place), Errc::ok);
+  ASSERT_EQ(cache.allocate(100, place), Errc::ok);
   scarce.set_available(0);
   Errc status = Errc::ok;
   for (int i = 0; i < 100000 && status == Errc::ok; ++i) {
-    status = cache.allocate(100, false, place);
+    status = cache.allocate(100, place);
   }
   EXPECT_EQ(status, Errc::no_space);
   EXPECT_LE((*pool)->used_bytes(), std::uint64_t{16} << 20);
@@ -218,8 +218,9 @@ TEST_F(PoolTest, victims_are_the_emptiest_spans_and_nothing_is_given_out_from_th
   }
   cache_->drain();
   const std::uint32_t victims = pool_->choose_victims(1000);
-  EXPECT_GE(victims, 30U);
-  EXPECT_LE(victims, 34U);
+  // Half of the 32 spans or so that have holes.
+  EXPECT_GE(victims, 14U);
+  EXPECT_LE(victims, 18U);
   std::vector<Object> fresh;
   for (int i = 0; i < 2000; ++i) {
     ASSERT_EQ(store(20, fresh), Errc::ok);
@@ -247,7 +248,7 @@ TEST_F(PoolTest, many_threads_store_and_free_without_sharing_room) {
       for (int i = 0; i < 20000; ++i) {
         const auto units = static_cast<std::uint32_t>(random() % 200 + 1);
         Place place = 0;
-        ASSERT_EQ(PoolCaches::Lease(caches)->allocate(units, false, place), Errc::ok);
+        ASSERT_EQ(PoolCaches::Lease(caches)->allocate(units, place), Errc::ok);
         std::memset(pool_->address(place), t, std::size_t{units} * kPlaceUnit);
         own.push_back({place, units});
         if (i % 3 == 2) {
