@@ -2,43 +2,10 @@
 # A server whose control group has less memory than its device has room: writes get ENOSPC instead
 # of the server being killed; the limit is followed when it is raised and lowered.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/e2e/control_group.sh
+source "$here/control_group.sh"
 need_root 'a control group'
 need_tool jq jq
-
-# Sets group, limit_file, usage_file and version.
-make_group() {
-  local mounted
-  mounted=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' \
-    <(awk '{ print $1, $2, $3, $4 }' /proc/mounts))
-  if [[ -n $mounted ]]; then
-    version=1 group=$mounted/uzram-e2e-$$
-    mkdir "$group" || skip "no control group could be made in $mounted"
-    limit_file=$group/memory.limit_in_bytes usage_file=$group/memory.usage_in_bytes
-  else
-    mounted=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
-    [[ -n $mounted ]] || skip 'no memory controller is mounted'
-    version=2 group=$mounted/uzram-e2e-$$
-    mkdir "$group" || skip "no control group could be made in $mounted"
-    limit_file=$group/memory.max usage_file=$group/memory.current
-    if [[ ! -e $limit_file ]]; then
-      rmdir "$group"
-      skip "the control groups of $mounted have no memory controller"
-    fi
-  fi
-  # A group can be removed when its last process has been reaped and its memory uncharged.
-  at_exit "wait_until 10 rmdir '$group' 2>/dev/null"
-  printf '   control groups version %d: %s\n' "$version" "$group"
-}
-
-set_limit() { echo "$1" >"$limit_file" || fail "limit $1 was refused by $limit_file"; }
-
-oom_kills() {
-  if ((version == 1)); then
-    awk '$1 == "oom_kill" { print $2 }' "$group/memory.oom_control"
-  else
-    awk '$1 == "oom_kill" { print $2 }' "$group/memory.events"
-  fi
-}
 
 # fill_until_full OFFSET SEED: writes until ENOSPC; sets filled to the bytes written.
 fill_until_full() {
@@ -52,9 +19,7 @@ fill_until_full() {
 
 make_group
 set_limit $((256 << 20))
-# shellcheck disable=SC2016 # the inner shell's own pid and arguments
-start_server_by bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
-  "$UZRAM" serve --control "$work/control.sock" --name disk --size 4G
+start_server_in_group --name disk --size 4G
 
 step 'at 256 MiB'
 fill_until_full 0 1

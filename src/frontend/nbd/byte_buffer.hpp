@@ -3,20 +3,37 @@
 // Role: replies are laid out in one, received bytes lie in one. std::vector would write zeroes over
 // room that data is about to be decompressed into.
 // Ownership: owns its memory; pointers into it hold until the next call that may grow or release.
-// Errors: a call that cannot get memory changes nothing and says so. A large buffer counts as not
-// to be had when the process is close to its memory limit (engine/room.hpp), so that clients with
-// large requests get an error and the server is not killed. Threads: one at a time.
+// Errors: a call that cannot get memory changes nothing and says so. All large buffers of the process
+// together may take kGuaranteedBytes whatever happens, so that a full device can still be read; the
+// margin that engine/room.hpp keeps below every memory limit is meant for such things. What is more
+// than that must be granted by it, so that clients with large requests on many connections get an
+// error and the server is not killed.
+// Threads: one at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <utility>
 
 namespace uzram::nbd {
 
 class ByteBuffer {
  public:
+  ByteBuffer() = default;
+  ByteBuffer(ByteBuffer&& other) noexcept { swap(other); }
+  ByteBuffer& operator=(ByteBuffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ByteBuffer(const ByteBuffer&) = delete;
+  ByteBuffer& operator=(const ByteBuffer&) = delete;
+  ~ByteBuffer() { release(); }
+
+  // Whether large buffers have taken so much that batches should stay small.
+  [[nodiscard]] static bool scarce() noexcept;
+
   [[nodiscard]] std::byte* data() noexcept { return data_.get(); }
   [[nodiscard]] const std::byte* data() const noexcept { return data_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -40,6 +57,14 @@ class ByteBuffer {
   struct Free {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }
   };
+
+  static constexpr std::size_t kGuaranteedBytes = std::size_t{8} << 20;
+
+  void swap(ByteBuffer& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+  }
 
   std::unique_ptr<std::byte, Free> data_;
   std::size_t size_ = 0;

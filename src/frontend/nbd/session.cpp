@@ -1,5 +1,6 @@
 #include "frontend/nbd/session.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -8,6 +9,8 @@ namespace {
 
 // Replies of the handshake are sent once there are so many bytes of them.
 constexpr std::size_t kHandshakeOutputBytes = 64U << 10;
+// Replies of one batch while buffers are scarce: those of a single request may be more.
+constexpr std::size_t kScarceReplyBytes = 256U << 10;
 // A buffer of replies up to this is kept for the next batch.
 constexpr std::size_t kRetainedBytes = 4U << 20;
 
@@ -56,7 +59,9 @@ void Session::prepare(std::uint64_t user_data, std::vector<Request*>& batch) noe
     return;
   }
   const std::size_t on_the_way = output().size();
-  const std::size_t room = max_reply_bytes_ > on_the_way ? max_reply_bytes_ - on_the_way : 0;
+  const std::size_t most =
+      ByteBuffer::scarce() ? std::min(max_reply_bytes_, kScarceReplyBytes) : max_reply_bytes_;
+  const std::size_t room = most > on_the_way ? most - on_the_way : 0;
   switch (transmission_->parse(intake_, laying_out_, room, on_the_way == 0, user_data, batch)) {
     case Transmission::End::starved:
       starved_ = true;

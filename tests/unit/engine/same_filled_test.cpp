@@ -1,6 +1,7 @@
 #include "engine/same_filled.hpp"
 
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -36,9 +37,10 @@ TEST(SameFilled, a_fill_can_be_written_from_any_byte_of_the_page_on) {
   const auto page = filled(word, 64);
   for (std::size_t from = 0; from < 16; ++from) {
     for (std::size_t size = 1; size < 32; ++size) {
-      std::vector<std::byte> out(size);
-      write_fill(word, from, out);
+      std::vector<std::byte> out(64);
+      write_fill(word, from, std::span(out).first(size));
       EXPECT_EQ(std::memcmp(out.data(), page.data() + from, size), 0) << from << " " << size;
+      EXPECT_EQ(out[size], std::byte{0}) << "written beyond the end";
     }
   }
 }
