@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,21 +22,62 @@ namespace {
 
 constexpr std::size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 1;
 
-// 0 when something accepts or will accept connections at `path`, else the errno of connect.
-int try_connect(const std::string& path) noexcept {
+enum class Answer : std::uint8_t { none, server, dead_server };
+
+// Whether the process is gone or only waits to be reaped.
+bool has_ended(pid_t pid) noexcept {
+  const int fd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) {
+    return errno == ESRCH;
+  }
+  pollfd ended = {fd, POLLIN, 0};
+  const bool ready = ::poll(&ended, 1, 0) == 1;
+  ::close(fd);
+  return ready;
+}
+
+// What is behind the socket at `path`; `problem` is the errno of connect when nothing answers.
+Answer try_connect(const std::string& path, int& problem) noexcept {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) {
-    return errno;
+    problem = errno;
+    return Answer::none;
   }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::copy(path.begin(), path.end(), address.sun_path);
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the interface of sockets
   const int failed = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address));
-  const int problem = failed == 0 ? 0 : errno;
+  problem = failed == 0 ? 0 : errno;
+  // The peer's credentials are those of the process that called listen.
+  ucred listener{};
+  socklen_t size = sizeof listener;
+  const bool dead = failed == 0 &&
+                    ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0 &&
+                    listener.pid > 0 && has_ended(listener.pid);
   ::close(fd);
+  if (dead) {
+    return Answer::dead_server;
+  }
   // A full backlog is an answer too.
-  return problem == EAGAIN || problem == EINPROGRESS ? 0 : problem;
+  return failed == 0 || problem == EAGAIN || problem == EINPROGRESS ? Answer::server : Answer::none;
+}
+
+// A killed process's accepts through io_uring keep its socket listening until the kernel has taken
+// the ring apart, which can be after the process was reaped.
+Answer wait_while_dead(const std::string& path, int& problem) noexcept {
+  constexpr std::chrono::milliseconds kPause{5};
+  constexpr int kTries = 1000;
+  Answer answer = try_connect(path, problem);
+  for (int i = 0; i < kTries && answer == Answer::dead_server; ++i) {
+    std::this_thread::sleep_for(kPause);
+    answer = try_connect(path, problem);
+    if (answer == Answer::server && problem == EAGAIN) {
+      // Our own attempts have filled its backlog.
+      answer = Answer::dead_server;
+    }
+  }
+  return answer;
 }
 
 // `what` names the socket and its path.
@@ -44,8 +90,8 @@ Result<void> clear(const std::string& what, const std::string& path) {
     return Error{Errc::exists, 0,
                  what + ": it exists and is no socket; remove it or choose another path"};
   }
-  const int problem = try_connect(path);
-  if (problem == 0) {
+  int problem = 0;
+  if (wait_while_dead(path, problem) != Answer::none) {
     return Error{Errc::busy, 0,
                  what + ": EBUSY: another server answers there; stop it or choose another path"};
   }

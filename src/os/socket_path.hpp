@@ -1,7 +1,8 @@
 // Who owns the path of a Unix socket.
 //
 // Role: before a server binds its socket. A path where a server answers is refused, one that a dead
-// server left behind is taken, anything that is no socket is left alone.
+// server left behind is taken (after waiting for the kernel to finish with that server, when it still
+// answers in its place), anything that is no socket is left alone.
 // Threads: any; two processes that claim in the same directory wait for each other.
 #pragma once
 

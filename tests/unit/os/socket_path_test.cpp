@@ -1,13 +1,16 @@
 #include "os/socket_path.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/temporary_folder.hpp"
@@ -58,6 +61,31 @@ TEST(SocketPath, an_answering_socket_is_refused_and_left_alone) {
   }
   EXPECT_TRUE(fs::exists(path));
   ::close(fd);
+}
+
+// As after kill -9 of a server whose accepts the kernel has not taken apart yet: the socket answers,
+// but the process that listened has ended.
+TEST(SocketPath, a_socket_that_outlives_its_server_is_waited_for) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "control.sock";
+  const int fd = bound_socket(path);
+  const pid_t server = ::fork();
+  if (server == 0) {
+    ::_exit(::listen(fd, 8) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  // Not reaped: a server that only waits for its parent is dead too.
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(server), nullptr, WEXITED | WNOWAIT), 0);
+  std::thread kernel([fd] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::close(fd);
+  });
+  const auto claim = SocketPathClaim::claim("control socket", path);
+  kernel.join();
+  EXPECT_TRUE(claim.has_value()) << claim.error().message;
+  EXPECT_FALSE(fs::exists(path));
+  ASSERT_EQ(::waitpid(server, &status, 0), server);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(SocketPath, what_is_no_socket_is_refused_and_left_alone) {
