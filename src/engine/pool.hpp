@@ -155,7 +155,11 @@ class Pool {
   Errc grow(SpanUse use) noexcept;
   // Takes memory for the claimed spans. Errors: no_space; then they are absent again.
   Errc populate(SpanRange range) noexcept;
+  // As many absent spans as growing for `use` should take, at most `most` and what the limit allows.
+  SpanRange claim(SpanUse use, std::uint32_t most) noexcept;
   SpanRange claim_absent(std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
+  // Populated spans become usable.
+  void install(SpanRange range, SpanUse use) noexcept UZRAM_REQUIRES(mutex_);
   void unclaim(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
   Errc add_chunk() noexcept UZRAM_REQUIRES(mutex_);
   Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);

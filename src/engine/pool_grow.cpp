@@ -9,43 +9,38 @@
 namespace uzram::engine {
 
 Errc Pool::grow(SpanUse use) noexcept {
-  const bool for_slots = use == SpanUse::slots;
-  SpanRange range;
-  {
+  // Close to the end of the system's memory the smallest piece may still be had.
+  for (const std::uint32_t most : {kMaxGrowSpans, std::uint32_t{1}}) {
+    const SpanRange range = claim(use, most);
+    if (range.count == 0) {
+      return Errc::no_space;
+    }
+    const Errc populated = populate(range);
     const MutexLock lock(mutex_);
-    const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-    std::uint64_t want = for_slots ? 1 : std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans);
-    const std::uint64_t limit = limit_bytes();
-    if (limit != 0 && !for_slots) {
-      const std::uint64_t used = std::uint64_t{present} * kSpanBytes;
-      want = std::min(want, limit > used ? (limit - used) / kSpanBytes : 0);
+    if (populated == Errc::ok) {
+      install(range, use);
+      return Errc::ok;
     }
-    range = claim_absent(static_cast<std::uint32_t>(want));
-    if (range.count == 0) {
-      return Errc::no_space;
-    }
+    unclaim(range);
   }
-  if (populate(range) != Errc::ok) {
-    // Close to the end of the system's memory the smallest piece may still be had.
-    {
-      const MutexLock lock(mutex_);
-      unclaim(range);
-      if (range.count > 1) {
-        range = claim_absent(1);
-      } else {
-        range = {};
-      }
-    }
-    if (range.count == 0) {
-      return Errc::no_space;
-    }
-    if (populate(range) != Errc::ok) {
-      const MutexLock lock(mutex_);
-      unclaim(range);
-      return Errc::no_space;
-    }
-  }
+  return Errc::no_space;
+}
+
+Pool::SpanRange Pool::claim(SpanUse use, std::uint32_t most) noexcept {
   const MutexLock lock(mutex_);
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  if (use == SpanUse::slots) {
+    return claim_absent(1);
+  }
+  std::uint64_t want = std::min(std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans), most);
+  if (const std::uint64_t limit = limit_bytes(); limit != 0) {
+    const std::uint64_t used = std::uint64_t{present} * kSpanBytes;
+    want = std::min(want, limit > used ? (limit - used) / kSpanBytes : 0);
+  }
+  return claim_absent(static_cast<std::uint32_t>(want));
+}
+
+void Pool::install(SpanRange range, SpanUse use) noexcept {
   for (std::uint32_t i = range.count; i-- > 0;) {
     const SpanIndex index = range.first + i;
     Span& span = span_at(index);
@@ -53,7 +48,7 @@ Errc Pool::grow(SpanUse use) noexcept {
     span.free_units = kSpanUnits;
     span.listed = false;
     span.victim = false;
-    if (for_slots) {
+    if (use == SpanUse::slots) {
       span.state = SpanState::in_use;
       span.use = use;
       link(index);
@@ -61,11 +56,10 @@ Errc Pool::grow(SpanUse use) noexcept {
       push_reserve(index);
     }
   }
-  drain_below_spans_ = std::max(drain_below_spans_, present_spans_.load(std::memory_order_relaxed));
-  present_max_.store(std::max(present_max_.load(std::memory_order_relaxed),
-                              present_spans_.load(std::memory_order_relaxed)),
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  drain_below_spans_ = std::max(drain_below_spans_, present);
+  present_max_.store(std::max(present_max_.load(std::memory_order_relaxed), present),
                      std::memory_order_relaxed);
-  return Errc::ok;
 }
 
 Errc Pool::populate(SpanRange range) noexcept {
