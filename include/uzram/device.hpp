@@ -116,6 +116,9 @@ class Device {
   // Restarts the high-water mark mem_used_max at the present use.
   void reset_mem_used_max() noexcept;
 
+  // For front ends that check ranges themselves: counts a request they refused in invalid_io.
+  void count_invalid_io() noexcept;
+
   [[nodiscard]] DeviceStats stats() const noexcept;
   // As given at creation, with `level` filled in; mem_limit_bytes is the one in force.
   [[nodiscard]] DeviceOptions options() const;

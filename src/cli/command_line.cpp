@@ -12,6 +12,11 @@
 namespace uzram::cli {
 namespace {
 
+// An unset variable of a script must not mean the default.
+std::string expect_path(const std::string& value) {
+  return value.empty() ? "expected a path, got nothing" : "";
+}
+
 std::string level_help() {
   std::string text = "Compression level:";
   for (const codec::CodecInfo& codec : codec::registry()) {
@@ -56,6 +61,7 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   serve
       .add_option("--control", into.control,
                   "Control socket [DIR/control.sock]; the devices' NAME.nbd stand beside it")
+      ->check(expect_path)
       ->type_name("PATH");
   serve.add_option("--max-connections", into.max_connections, "Most NBD connections [256]")
       ->type_name("NUMBER");
@@ -90,6 +96,7 @@ void add_stat(CLI::App& app, StatArguments& into) {
     json->excludes(other);
   }
   stat.add_option("--control", into.control, "Control socket of the server [DIR/control.sock]")
+      ->check(expect_path)
       ->type_name("PATH");
 }
 

@@ -28,11 +28,12 @@ bool parse_number(std::string_view text, T& number) noexcept {
 
 Result<void> set_name(DeviceSettings& device, std::string_view option, std::string_view value) {
   const bool clean = std::all_of(value.begin(), value.end(), [](char byte) {
-    const auto code = static_cast<unsigned char>(byte);
-    return code >= 0x20 && code != 0x7f && byte != '/';
+    return byte >= ' ' && byte <= '~' && byte != '/';
   });
-  if (value.empty() || value.size() > kLongestName || !clean) {
-    return refuse(option, value, "1 to 64 bytes without \"/\" and control characters");
+  // It names a socket, and is part of URIs and JSON.
+  if (value.empty() || value.size() > kLongestName || !clean || value == "." || value == "..") {
+    return refuse(option, value,
+                  "1 to 64 printable ASCII characters without \"/\", not \".\" or \"..\"");
   }
   device.options.name = value;
   return {};

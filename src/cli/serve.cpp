@@ -1,11 +1,13 @@
 #include "cli/serve.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -49,17 +51,30 @@ class StopSignals {
     }
   }
 
-  // From now on each of them ends the process.
+  // From a second on each of them ends the process. Repeats within it are the same wish: a terminal
+  // or a supervisor may signal the process and its group.
+  void restore_later() const {
+    std::thread([signals = *this] {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      signals.restore();
+    }).detach();
+  }
+
+ private:
+  // In the calling thread, which is then the one that takes them.
   void restore() const noexcept {
+    const timespec at_once{};
+    while (::sigtimedwait(&set_, nullptr, &at_once) > 0) {
+    }
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
       if (::sigismember(&set_, number) == 1) {
         ::signal(number, SIG_DFL);
       }
     }
     ::pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);
+    ::pause();
   }
 
- private:
   sigset_t set_{};
 };
 
@@ -238,7 +253,7 @@ int run_serve(const ServeOptions& options) {
   // Nobody may be reading; the devices serve all the same.
   (void)write_output(describe(options, running));
   signals.wait();
-  signals.restore();
+  signals.restore_later();
   running.nbd->stop();
   return 0;
 }

@@ -17,7 +17,8 @@
 namespace uzram::control {
 namespace {
 
-constexpr std::size_t kThreads = 4;
+// A client that connects and says nothing holds one of them for kSilenceSeconds.
+constexpr std::size_t kThreads = 16;
 constexpr std::size_t kMaxBody = 64 * 1024;
 constexpr int kSilenceSeconds = 2;
 // httplib wants a port even where there is none.

@@ -252,6 +252,10 @@ void Device::set_mem_limit(std::uint64_t bytes) noexcept {
 
 void Device::reset_mem_used_max() noexcept { impl_->store.pool().reset_used_max(); }
 
+void Device::count_invalid_io() noexcept {
+  impl_->store.stats().add(engine::Counter::invalid_io, 1);
+}
+
 DeviceStats Device::stats() const noexcept {
   using engine::Counter;
   const engine::Stats& counters = impl_->store.stats();

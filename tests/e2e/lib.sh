@@ -8,6 +8,7 @@
 # undoes it in reverse order.
 set -uo pipefail
 export LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=

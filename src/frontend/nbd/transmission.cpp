@@ -183,7 +183,11 @@ Transmission::Refusal Transmission::check(const Header& header) const noexcept {
   if (header.command == Command::block_status && !parameters_.allocation_context) {
     return Refusal{WireError::einval, "BLOCK_STATUS: expected SET_META_CONTEXT before it"};
   }
-  return check_range(header);
+  const Refusal refusal = check_range(header);
+  if (refusal.error != WireError::ok) {
+    parameters_.device->count_invalid_io();
+  }
+  return refusal;
 }
 
 Transmission::Refusal Transmission::check_flags(const Header& header) const noexcept {

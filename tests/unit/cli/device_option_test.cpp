@@ -80,12 +80,14 @@ TEST(DeviceOption, a_missing_size_is_told_with_the_device_s_name) {
   expect_refused("algorithm=lz4", {"uzram0", "size"});
 }
 
-TEST(DeviceOption, names_of_1_to_64_bytes_without_slashes_are_taken) {
+TEST(DeviceOption, names_of_1_to_64_printable_characters_without_slashes_are_taken) {
   EXPECT_TRUE(parse_device("size=1M,name=" + std::string(64, 'n'), 0).has_value());
   expect_refused("size=1M,name=" + std::string(65, 'n'), {"--device name", "64"});
   expect_refused("size=1M,name=", {"--device name", "1 to 64"});
   expect_refused("size=1M,name=a/b", {"a/b"});
-  expect_refused("size=1M,name=a\nb", {"--device name", "control"});
+  expect_refused("size=1M,name=a\nb", {"--device name", "printable"});
+  expect_refused("size=1M,name=\xc3\xa4", {"--device name", "ASCII"});
+  expect_refused("size=1M,name=..", {"\"..\"", "1 to 64"});
 }
 
 TEST(DeviceOption, an_unknown_algorithm_is_answered_with_those_there_are) {

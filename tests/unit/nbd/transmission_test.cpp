@@ -117,6 +117,15 @@ TEST_F(TransmissionTest, errors_of_read_and_block_status_are_structured_once_agr
   EXPECT_FALSE(got[2].structured);
 }
 
+TEST_F(TransmissionTest, requests_refused_for_their_range_are_counted_as_invalid_io) {
+  connect();
+  const std::uint64_t before = device_->stats().invalid_io;
+  EXPECT_EQ(error_of(Command::read, kSize, 4096), WireError::einval);
+  EXPECT_EQ(error_of(Command::trim, 100, 4096), WireError::einval);
+  EXPECT_EQ(error_of(Command::read, 0, 4096), WireError::ok);
+  EXPECT_EQ(device_->stats().invalid_io, before + 2);
+}
+
 TEST_F(TransmissionTest, unaligned_requests_are_einval_and_the_connection_lives) {
   connect();
   for (const Command command : {Command::read, Command::trim, Command::write_zeroes, Command::cache,
