@@ -1,9 +1,10 @@
 // Requests: what a front end or an embedding program asks of a device.
 //
 // Role: step 1 of the data path. A Request is filled by the submitter, handed to a Queue in a
-// batch, and comes back from the same Queue with `status` set. Units: bytes; offset and length are
-// multiples of kSectorSize. Ownership: the Request and its buffer belong to the submitter and must
-// stay until the Request has been reaped.
+// batch, and comes back from the same Queue with `status` set.
+// Units: bytes; offset and length are multiples of kSectorSize.
+// Ownership: the Request and its buffer belong to the submitter and must stay until the Request
+// has been reaped.
 #pragma once
 
 #include <cstddef>

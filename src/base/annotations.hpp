@@ -13,5 +13,3 @@
 #define UZRAM_REQUIRES(...) UZRAM_ATTRIBUTE(requires_capability(__VA_ARGS__))
 #define UZRAM_ACQUIRE(...) UZRAM_ATTRIBUTE(acquire_capability(__VA_ARGS__))
 #define UZRAM_RELEASE(...) UZRAM_ATTRIBUTE(release_capability(__VA_ARGS__))
-#define UZRAM_TRY_ACQUIRE(...) UZRAM_ATTRIBUTE(try_acquire_capability(__VA_ARGS__))
-#define UZRAM_NO_THREAD_SAFETY_ANALYSIS UZRAM_ATTRIBUTE(no_thread_safety_analysis)

@@ -1,7 +1,8 @@
 // The CPUs this process may use.
 //
-// Role: per-CPU structures are sized and indexed by it. Threads: any. Cost: current_cpu is a few
-// nanoseconds (glibc reads the kernel's restartable-sequence area).
+// Role: per-CPU structures are sized and indexed by it.
+// Threads: any.
+// Cost: current_cpu is a few nanoseconds (glibc reads the kernel's restartable-sequence area).
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstddef>
 
 #include <unistd.h>
@@ -10,12 +9,8 @@
 namespace uzram {
 namespace {
 
-std::atomic<LogLevel> threshold{LogLevel::info};
-
 std::string_view prefix(LogLevel level) noexcept {
   switch (level) {
-    case LogLevel::debug:
-      return "uzram: debug: ";
     case LogLevel::info:
       return "uzram: ";
     case LogLevel::warning:
@@ -28,12 +23,7 @@ std::string_view prefix(LogLevel level) noexcept {
 
 }  // namespace
 
-void set_log_level(LogLevel level) noexcept { threshold.store(level, std::memory_order_relaxed); }
-
 void log(LogLevel level, std::string_view message) noexcept {
-  if (level < threshold.load(std::memory_order_relaxed)) {
-    return;
-  }
   std::array<char, 1024> line{};
   std::size_t used = 0;
   const auto append = [&](std::string_view text) {

@@ -1,17 +1,15 @@
 // Messages of the running program to its standard error.
 //
 // Role: set-up, control and slow paths; never the data path. Each call writes one line with one
-// write(2), so lines of several threads do not mix. Threads: any.
+// write(2), so lines of several threads do not mix.
+// Threads: any.
 #pragma once
 
 #include <string_view>
 
 namespace uzram {
 
-enum class LogLevel { debug, info, warning, error };
-
-// Lines below `level` are dropped. The default is info.
-void set_log_level(LogLevel level) noexcept;
+enum class LogLevel { info, warning, error };
 
 // Writes "uzram: MESSAGE\n" (warnings and errors with their word).
 void log(LogLevel level, std::string_view message) noexcept;

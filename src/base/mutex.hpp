@@ -14,7 +14,6 @@ class UZRAM_CAPABILITY("mutex") Mutex {
  public:
   void lock() UZRAM_ACQUIRE() { mutex_.lock(); }
   void unlock() UZRAM_RELEASE() { mutex_.unlock(); }
-  bool try_lock() UZRAM_TRY_ACQUIRE(true) { return mutex_.try_lock(); }
 
  private:
   std::mutex mutex_;

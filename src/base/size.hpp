@@ -1,6 +1,7 @@
 // Sizes as people write and read them.
 //
-// Role: options, attributes and listings. Units are binary: K is 1024. Threads: pure functions.
+// Role: options, attributes and listings. Units are binary: K is 1024.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>

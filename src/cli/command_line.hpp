@@ -1,7 +1,8 @@
 // The program's command line: sub-commands, options and their help.
 //
 // Role: says what there is; what values mean is in serve_options and stat.
-// Threads: one. Errors: parsing throws CLI::ParseError, which main catches.
+// Threads: one.
+// Errors: parsing throws CLI::ParseError, which main catches.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,12 @@
-// One device of `uzram serve`, from "key=value,key=value,read-only" or from the shorthand options.
+// One device of `uzram serve`, from "key=value,key=value,read-only" or from the shorthand
+// options.
 //
-// Role: the only place that knows the keys; --size and its like are the same keys without commas.
-// Units: bytes. Errors: invalid_argument or unsupported, with a message that names the option, the
-// value and what is expected. Threads: pure functions.
+// Role: the only place that knows the keys; --size and its like are the same keys without
+// commas.
+// Units: bytes.
+// Errors: invalid_argument or unsupported, with a message that names the option, the value and
+// what is expected.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // The options of `uzram serve`: as given, and as understood.
 //
 // Role: everything between the command line and starting; nothing here touches the system.
-// Errors: invalid_argument or unsupported with a message for people. Threads: pure functions.
+// Errors: invalid_argument or unsupported with a message for people.
+// Threads: pure functions.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // `uzram stat`: lists the devices of a running server.
 //
-// Threads: one. Errors: run_stat prints them to standard error.
+// Threads: one.
+// Errors: run_stat prints them to standard error.
 #pragma once
 
 #include <string>

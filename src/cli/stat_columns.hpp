@@ -1,6 +1,7 @@
 // The columns of `uzram stat`: zramctl's, and some of our own.
 //
-// Role: from the control socket's device objects to cells. Threads: pure functions.
+// Role: from the control socket's device objects to cells.
+// Threads: pure functions.
 #pragma once
 
 #include <span>

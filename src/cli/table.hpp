@@ -1,6 +1,7 @@
 // A table of text as zramctl prints it.
 //
-// Units: columns of the terminal; a byte sequence of UTF-8 counts as one. Threads: pure functions.
+// Units: columns of the terminal; a byte sequence of UTF-8 counts as one.
+// Threads: pure functions.
 #pragma once
 
 #include <string>

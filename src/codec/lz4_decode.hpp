@@ -1,7 +1,8 @@
 // What lz4 and lz4hc share: one block format and its decoder.
 //
-// Role: codec.hpp's contract in terms of lz4's C interface. Units: bytes; sizes fit an int because
-// a page is at most 64 KiB. Errors: as in codec.hpp.
+// Role: codec.hpp's contract in terms of lz4's C interface.
+// Units: bytes; sizes fit an int because a page is at most 64 KiB.
+// Errors: as in codec.hpp.
 #pragma once
 
 #include <cstddef>

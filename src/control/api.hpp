@@ -10,8 +10,10 @@
 //     All of a PATCH is checked before any of it is done.
 // Every error is {"error":{"code":"ENOENT","message":"…"}} with a fitting HTTP status.
 //
-// Role: the one place that knows the JSON. Units: integers are bytes or counts.
-// Threads: any number at once. Errors: none thrown; every failure is a Reply.
+// Role: the one place that knows the JSON.
+// Units: integers are bytes or counts.
+// Threads: any number at once.
+// Errors: none thrown; every failure is a Reply.
 #pragma once
 
 #include <string>

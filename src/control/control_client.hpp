@@ -1,7 +1,9 @@
 // Asks a running server over its control socket.
 //
-// Role: `uzram stat`. Errors: not_found when no server answers at the path, system when the
-// answer breaks off, and what the server's own error says. Threads: any.
+// Role: `uzram stat`.
+// Errors: not_found when no server answers at the path, system when the answer breaks off, and
+// what the server's own error says.
+// Threads: any.
 #pragma once
 
 #include <string>

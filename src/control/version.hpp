@@ -1,4 +1,5 @@
-// The version of this build, from project(VERSION) and nowhere else. Threads: any.
+// The version of this build, from project(VERSION) and nowhere else.
+// Threads: any.
 #pragma once
 
 #include <string_view>

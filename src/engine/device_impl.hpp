@@ -1,8 +1,10 @@
 // Device::Impl: what stands behind the public Device.
 //
 // Role: steps 1 and 2 of the data path: checks a range, splits it into pages and parts of pages,
-// and hands those to the PageStore. Units: bytes. Threads: all members. Errors: as in
-// uzram/device.hpp.
+// and hands those to the PageStore.
+// Units: bytes.
+// Threads: all members.
+// Errors: as in uzram/device.hpp.
 #pragma once
 
 #include <cstdint>

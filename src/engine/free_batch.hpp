@@ -1,7 +1,8 @@
 // FreeBatch: room freed by an operation on many pages, brought back to the pool in bulk.
 //
 // Role: discards and compaction, which free more than a CPU's cache should gather.
-// Units: Place and lengths in units of 16 bytes. Threads: one; lives on the stack.
+// Units: Place and lengths in units of 16 bytes.
+// Threads: one; lives on the stack.
 #pragma once
 
 #include <array>

@@ -29,9 +29,15 @@ PageStore::PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> poo
 
 Errc PageStore::write_page(PageIndex page, std::span<const std::byte> content,
                            Tally& tally) noexcept {
-  Errc status = write_page_once(page, content, tally);
-  if (status == Errc::no_space && make_room()) [[unlikely]] {
-    status = write_page_once(page, content, tally);
+  return try_twice(tally, [&] { return write_page_once(page, content, tally); });
+}
+
+template <typename Attempt>
+Errc PageStore::try_twice(Tally& tally, Attempt attempt) noexcept {
+  Errc status = attempt();
+  if (status == Errc::no_space) [[unlikely]] {
+    make_room();
+    status = attempt();
   }
   if (status != Errc::ok) [[unlikely]] {
     tally.add(Counter::failed_writes, 1);
@@ -106,14 +112,7 @@ Errc PageStore::encode_raw(std::span<const std::byte> content, Entry& entry) noe
 
 Errc PageStore::write_part(PageIndex page, std::uint32_t from, std::span<const std::byte> content,
                            Tally& tally) noexcept {
-  Errc status = write_part_once(page, from, content, tally);
-  if (status == Errc::no_space && make_room()) [[unlikely]] {
-    status = write_part_once(page, from, content, tally);
-  }
-  if (status != Errc::ok) [[unlikely]] {
-    tally.add(Counter::failed_writes, 1);
-  }
-  return status;
+  return try_twice(tally, [&] { return write_part_once(page, from, content, tally); });
 }
 
 Errc PageStore::write_part_once(PageIndex page, std::uint32_t from,
@@ -146,10 +145,9 @@ Errc PageStore::write_part_once(PageIndex page, std::uint32_t from,
 Errc PageStore::fill_with_zeroes(PageIndex first, PageIndex end, Tally& tally) noexcept {
   for (PageIndex page = first; page < end; ++page) {
     const std::uint64_t stretch = PageTable::stretch_of(page);
-    if (table_->prepare(stretch) != Errc::ok &&
-        !(make_room() && table_->prepare(stretch) == Errc::ok)) {
-      tally.add(Counter::failed_writes, 1);
-      return Errc::no_space;
+    if (const Errc failed = try_twice(tally, [&] { return table_->prepare(stretch); });
+        failed != Errc::ok) {
+      return failed;
     }
     const Entry after = Entry::fill(0);
     const Entry before = publish(table_->entry(page), after, table_->sleepers());
@@ -160,10 +158,6 @@ Errc PageStore::fill_with_zeroes(PageIndex first, PageIndex end, Tally& tally) n
 }
 
 // ---- read -------------------------------------------------------------------------------------
-
-Errc PageStore::read_page(PageIndex page, std::span<std::byte> out, Tally& tally) noexcept {
-  return read_part(page, 0, out, tally);
-}
 
 Errc PageStore::read_part(PageIndex page, std::uint32_t from, std::span<std::byte> out,
                           Tally& tally) noexcept {
@@ -294,7 +288,7 @@ void PageStore::replaced(Entry before, Entry after, Tally& tally) noexcept {
   }
 }
 
-bool PageStore::make_room() noexcept {
+void PageStore::make_room() noexcept {
   caches_.drain();
   const MutexLock lock(compaction_mutex_);
   const std::uint64_t free_bytes = pool_->free_bytes();
@@ -304,7 +298,6 @@ bool PageStore::make_room() noexcept {
     compact_locked();
     hopeless_bytes_ = pool_->occupied_spans() < occupied ? 0 : pool_->free_bytes();
   }
-  return true;
 }
 
 }  // namespace uzram::engine

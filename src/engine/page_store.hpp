@@ -1,11 +1,14 @@
 // PageStore: pages in, pages out. The data path of one device from step 3 on.
 //
 // Role: turns operations on single pages into entries and objects. `Device` checks ranges and
-// splits them; everything below a page's index happens here. Units: PageIndex; offsets and lengths
-// inside a page in bytes. Errors: no_space (write, fill, allocate), corrupt (read, partial write).
-// A page whose operation failed is as it was. Threads: all members. Lock order: stream, entry,
-// cache, pool. Invariants: 1. An entry is published only after its object is complete. 2. Room is
-// freed only after the entry that owned it has been replaced, and by the thread that replaced it.
+// splits them; everything below a page's index happens here.
+// Units: PageIndex; offsets and lengths inside a page in bytes.
+// Errors: no_space (write, fill, allocate), corrupt (read, partial write). A page whose
+// operation failed is as it was.
+// Threads: all members.
+// Lock order: stream, entry, cache, pool.
+// Invariants: 1. An entry is published only after its object is complete. 2. Room is freed only
+// after the entry that owned it has been replaced, and by the thread that replaced it.
 #pragma once
 
 #include <array>
@@ -32,11 +35,10 @@ class PageStore {
   PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> pool,
             std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes);
 
-  // Whole pages. REQUIRES: span sizes are the page size.
-  Errc read_page(PageIndex page, std::span<std::byte> out, Tally& tally) noexcept;
+  // A whole page. REQUIRES: content.size() is the page size.
   Errc write_page(PageIndex page, std::span<const std::byte> content, Tally& tally) noexcept;
 
-  // Part of a page, from byte `from` on.
+  // Part of a page, from byte `from` on; all of it may be read, too.
   Errc read_part(PageIndex page, std::uint32_t from, std::span<std::byte> out,
                  Tally& tally) noexcept;
   Errc write_part(PageIndex page, std::uint32_t from, std::span<const std::byte> content,
@@ -66,7 +68,6 @@ class PageStore {
   [[nodiscard]] const PoolCaches& caches() const noexcept { return caches_; }
   [[nodiscard]] Stats& stats() noexcept { return stats_; }
   [[nodiscard]] const Stats& stats() const noexcept { return stats_; }
-  [[nodiscard]] const StreamSet& streams() const noexcept { return *streams_; }
 
  private:
   class FreeBatch;
@@ -84,9 +85,11 @@ class PageStore {
   // Accounts for `before` being replaced by `after` and frees what `before` owned.
   void replaced(Entry before, Entry after, Tally& tally) noexcept;
   void count(Entry entry, std::int64_t sign, Tally& tally) const noexcept;
-  // After a write found no room: drains caches and compacts where that promises some. Returns
-  // whether trying again makes sense.
-  bool make_room() noexcept;
+  // Makes an attempt to write, and another after making room when it found none; counts a failure.
+  template <typename Attempt>
+  Errc try_twice(Tally& tally, Attempt attempt) noexcept;
+  // Drains caches and compacts where that promises some room.
+  void make_room() noexcept;
 
   bool drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch, Tally& tally) noexcept;
   std::uint64_t compact_locked() noexcept UZRAM_REQUIRES(compaction_mutex_);

@@ -118,13 +118,7 @@ std::uint32_t Pool::take_locked(const Demand& demand, bool thorough,
     return taken + whole;
   }
   for (std::uint32_t i = 0; i < taken; ++i) {
-    const auto index = static_cast<SpanIndex>(out[i].first >> kSpanShift);
-    Span& span = span_at(index);
-    if (span.listed) {
-      unlink(index);
-    }
-    span.set_free(static_cast<std::uint32_t>(out[i].first % kSpanUnits), out[i].count);
-    link(index);
+    put_back(out[i]);
   }
   return 0;
 }
@@ -200,22 +194,26 @@ std::uint32_t Pool::take_from_reserve(const Demand& demand, std::span<Extent16> 
   return take_from_span(index, demand, demand.units, out);
 }
 
+void Pool::put_back(const Extent16& extent) noexcept {
+  const auto index = static_cast<SpanIndex>(extent.first >> kSpanShift);
+  Span& span = span_at(index);
+  if (span.listed) {
+    unlink(index);
+  }
+  span.set_free(static_cast<std::uint32_t>(extent.first % kSpanUnits), extent.count);
+  if (span.free_units == kSpanUnits) {
+    span.victim = false;
+    push_reserve(index);
+  } else if (!span.victim) {
+    link(index);
+  }
+}
+
 void Pool::give_back(std::span<const Extent16> extents) noexcept {
   {
     const MutexLock lock(mutex_);
     for (const Extent16& extent : extents) {
-      const auto index = static_cast<SpanIndex>(extent.first >> kSpanShift);
-      Span& span = span_at(index);
-      if (span.listed) {
-        unlink(index);
-      }
-      span.set_free(static_cast<std::uint32_t>(extent.first % kSpanUnits), extent.count);
-      if (span.free_units == kSpanUnits) {
-        span.victim = false;
-        push_reserve(index);
-      } else if (!span.victim) {
-        link(index);
-      }
+      put_back(extent);
     }
   }
   return_surplus(kReserveSlackSpans);

@@ -1,19 +1,20 @@
 // Pool: where compressed pages live.
 //
 // Role: step 6 of the data path, seen from its slow side: per-CPU caches (pool_cache.hpp) get
-// extents of free units here in bulk and bring freed objects back in bulk. Objects of any size in
-// steps of 16 bytes lie next to each other in spans of 64 KiB; there are no size classes, so an
-// object wastes less than 16 bytes and a span nothing at its end. Holes that frees leave join with
-// their neighbours in the span's free map and are given out again; a span that becomes wholly free
-// goes back to the system. docs/decisions/pool.md has the reasons and the measurements.
+// extents of free units here in bulk and bring freed objects back in bulk. Objects of any size
+// in steps of 16 bytes lie next to each other in spans of 64 KiB; there are no size classes, so
+// an object wastes less than 16 bytes and a span nothing at its end. Holes that frees leave join
+// with their neighbours in the span's free map and are given out again; a span that becomes
+// wholly free goes back to the system. docs/decisions/pool.md has the reasons and the
+// measurements.
 // Units: Place and lengths in units of 16 bytes; bytes where named.
 // Errors: no_space: over the limit, or the system has no memory.
 // Threads: all members. One mutex, held for tens of nanoseconds an object and not while room is
-// taken or given back; only mapping a chunk, once for 64 MiB, is done under it. Lock order: a
-// cache's lock, then the pool's mutex. Invariants: 1. Every unit of a present span is exactly one
-// of: part of a stored object, held by a cache, free in the map. 2. used_bytes is the sum of the
-// spans that are not absent. 3. Except for room exempt from it, used_bytes grows only while it
-// stays within the limit.
+// taken or given back; only mapping a chunk, once for 64 MiB, is done under it.
+// Lock order: a cache's lock, then the pool's mutex.
+// Invariants: 1. Every unit of a present span is exactly one of: part of a stored object, held
+// by a cache, free in the map. 2. used_bytes is the sum of the spans that are not absent. 3.
+// Except for room exempt from it, used_bytes grows only while it stays within the limit.
 #pragma once
 
 #include <array>
@@ -149,6 +150,7 @@ class Pool {
                                std::span<Extent16> out) noexcept UZRAM_REQUIRES(mutex_);
   std::uint32_t take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
+  void put_back(const Extent16& extent) noexcept UZRAM_REQUIRES(mutex_);
 
   // Takes more spans from the system: into the reserve, or one for slots, which nobody else may
   // use.

@@ -2,13 +2,16 @@
 //
 // Role: step 6 of the data path, its fast side. A cache holds extents of free units in bins by
 // length and gives the shortest that fits, so that the ends of larger extents are used up by
-// smaller objects; freed objects are gathered and brought back to the pool in bulk. Units: Place
-// and lengths in units of 16 bytes. Errors: no_space. Threads: a PoolCache is used by one thread at
-// a time; PoolCaches hands them out, one for each usable CPU, and a thread whose CPU's cache is
-// busy takes a neighbour's. Lock order: entries, then a cache, then the pool. Cost: an allocation
-// or a free is some ten instructions and touches no line another CPU writes, except for one refill
-// in several dozen. Invariants: 1. Bin b < kExactBins holds extents of exactly b + 1 units; the
-// others by powers of two. 2. An extent lies in one span. 3. At most kMaxExtents extents are held.
+// smaller objects; freed objects are gathered and brought back to the pool in bulk.
+// Units: Place and lengths in units of 16 bytes.
+// Errors: no_space.
+// Threads: a PoolCache is used by one thread at a time; PoolCaches hands them out, one for each
+// usable CPU, and a thread whose CPU's cache is busy takes a neighbour's.
+// Lock order: entries, then a cache, then the pool.
+// Cost: an allocation or a free is some ten instructions and touches no line another CPU writes,
+// except for one refill in several dozen.
+// Invariants: 1. Bin b < kExactBins holds extents of exactly b + 1 units; the others by powers
+// of two. 2. An extent lies in one span. 3. At most kMaxExtents extents are held.
 #pragma once
 
 #include <array>

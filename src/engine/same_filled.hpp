@@ -1,7 +1,7 @@
 // Same-filled pages: one 8-byte word, repeated.
 //
-// Role: step 4 of the data path. Cost: two loads for most pages; the C library's vectorised memcmp
-// and memset for the rest.
+// Role: step 4 of the data path.
+// Cost: two loads for most pages; the C library's vectorised memcmp and memset for the rest.
 #pragma once
 
 #include <cstdint>

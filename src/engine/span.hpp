@@ -1,11 +1,12 @@
 // Spans and chunks: how the pool divides its memory file.
 //
-// Role: the derived free map of the pool. A span is 64 KiB of the file, the piece in which room is
-// taken from the system and given back; a chunk is 1024 spans, the piece that is mapped.
+// Role: the derived free map of the pool. A span is 64 KiB of the file, the piece in which room
+// is taken from the system and given back; a chunk is 1024 spans, the piece that is mapped.
 // Units: units of kPlaceUnit (16) bytes; span numbers count from the start of the file.
 // Threads: everything here is guarded by the pool's mutex, but `victims`, which only the thread
-// that compacts writes and reads. Invariants: 1. A bit of `free_map` is set when its unit is free
-// and no cache holds it. 2. free_units is the number of set bits.
+// that compacts writes and reads.
+// Invariants: 1. A bit of `free_map` is set when its unit is free and no cache holds it. 2.
+// free_units is the number of set bits.
 #pragma once
 
 #include <array>

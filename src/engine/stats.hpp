@@ -1,8 +1,9 @@
 // Stats: a device's counters.
 //
 // Role: what mm_stat and io_stat report. Counters are per CPU, so that no line is shared on the
-// path; a request gathers its changes in a Tally and adds them once. Units: counts, bytes where
-// named. Threads: any. A sum taken while others work may mix moments; it is exact when they rest.
+// path; a request gathers its changes in a Tally and adds them once.
+// Units: counts, bytes where named.
+// Threads: any. A sum taken while others work may mix moments; it is exact when they rest.
 #pragma once
 
 #include <array>

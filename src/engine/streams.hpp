@@ -1,12 +1,14 @@
 // Streams: the working memory of compressors.
 //
-// Role: step 5 of the data path. A stream is one codec workspace and two page buffers, used by one
-// thread at a time. Per-CPU: a thread prefers its CPU's stream and, when that one is busy because
-// its user was preempted, takes a spare. Shared: N streams for all threads; a thread waits for a
-// free one, as zram's threads did before Linux 4.7.
-// Ownership: streams belong to the process; devices with the same codec, level and page size share
-// a set. Errors: at set-up only; all memory is taken at creation. Threads: acquire and release from
-// any. Lock order: a thread takes a stream before it locks an entry, and at most one of each.
+// Role: step 5 of the data path. A stream is one codec workspace and two page buffers, used by
+// one thread at a time. Per-CPU: a thread prefers its CPU's stream and, when that one is busy
+// because its user was preempted, takes a spare. Shared: N streams for all threads; a thread
+// waits for a free one, as zram's threads did before Linux 4.7.
+// Ownership: streams belong to the process; devices with the same codec, level and page size
+// share a set.
+// Errors: at set-up only; all memory is taken at creation.
+// Threads: acquire and release from any.
+// Lock order: a thread takes a stream before it locks an entry, and at most one of each.
 #pragma once
 
 #include <atomic>

@@ -2,7 +2,9 @@
 //
 // Role: where a lock or a stream that stays busy puts a thread to sleep. The words may lie in
 // shared mappings; the futexes are private to the process all the same, since a device has one
-// owner. Threads: any. Errors: none; both may return early and callers look at the word again.
+// owner.
+// Threads: any.
+// Errors: none; both may return early and callers look at the word again.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,10 @@
 // Corpora: pages of real programs (or a made-up sample) for tests and benchmarks.
 //
-// Role: input of everything that compresses. The environment variable UZRAM_CORPUS names a folder
-// with files `NAME.pages` (pages of 4096 bytes one after the other) or `NAME.pages.zst` (the same,
-// compressed by zstd). When it is unset or empty, sample_corpora() is used instead.
-// Errors: load_corpora says which file or folder is at fault. Threads: pure functions.
+// Role: input of everything that compresses. The environment variable UZRAM_CORPUS names a
+// folder with files `NAME.pages` (pages of 4096 bytes one after the other) or `NAME.pages.zst`
+// (the same, compressed by zstd). When it is unset or empty, sample_corpora() is used instead.
+// Errors: load_corpora says which file or folder is at fault.
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,11 @@
-// GuardedBuffer: memory that stops the process when it is read or written beyond one of its ends.
+// GuardedBuffer: memory that stops the process when it is read or written beyond one of its
+// ends.
 //
-// Role: tests of code in libraries that AddressSanitizer has not instrumented. The buffer lies at
-// the start or at the end of a mapping between two inaccessible pages; what is left of the mapping
-// holds a pattern, so that writes beyond the other end are found by is_slack_intact().
-// Errors: aborts when the system gives no memory. Threads: one at a time.
+// Role: tests of code in libraries that AddressSanitizer has not instrumented. The buffer lies
+// at the start or at the end of a mapping between two inaccessible pages; what is left of the
+// mapping holds a pattern, so that writes beyond the other end are found by is_slack_intact().
+// Errors: aborts when the system gives no memory.
+// Threads: one at a time.
 #pragma once
 
 #include <cstddef>

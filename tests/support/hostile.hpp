@@ -1,6 +1,7 @@
 // Hostile inputs: pages made to hurt a compressor.
 //
-// Role: tests, fuzzers' seeds and benchmarks of the worst case. Threads: pure functions.
+// Role: tests, fuzzers' seeds and benchmarks of the worst case.
+// Threads: pure functions.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,8 @@
 //
 // Role: model tests and measurements. A device is made through zram-control/hot_add and removed
 // again at destruction; existing ones are never touched.
-// Errors: create says what is missing. Threads: one at a time.
+// Errors: create says what is missing.
+// Threads: one at a time.
 #pragma once
 
 #include <cstddef>

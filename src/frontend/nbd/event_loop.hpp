@@ -1,14 +1,17 @@
 // EventLoop: a thread that serves connections through its own io_uring.
 //
 // Role: moves bytes between sockets and Sessions, and Requests between Sessions and Queues. All
-// that has arrived by one wake-up is submitted as one batch for each device, and answered with one
-// send for each connection. Units: bytes, milliseconds. Ownership: owns its connections and their
-// descriptors; listening sockets, exports and devices belong to the server and outlive it. Errors:
-// trouble with a connection closes that connection. When descriptors run out, accepting pauses
-// until one is closed or a tick has passed. Threads: create, add_listener and start by one thread,
-// in this order; adopt, request_stop and load by any; everything private by the loop's own.
-// io_uring's ordering is no matter for ThreadSanitizer here: what the kernel reads and writes for a
-// loop, only that loop's thread touches, and descriptors move between loops under a mutex.
+// that has arrived by one wake-up is submitted as one batch for each device, and answered with
+// one send for each connection.
+// Units: bytes, milliseconds.
+// Ownership: owns its connections and their descriptors; listening sockets, exports and devices
+// belong to the server and outlive it.
+// Errors: trouble with a connection closes that connection. When descriptors run out, accepting
+// pauses until one is closed or a tick has passed.
+// Threads: create, add_listener and start by one thread, in this order; adopt, request_stop and
+// load by any; everything private by the loop's own. io_uring's ordering is no matter for
+// ThreadSanitizer here: what the kernel reads and writes for a loop, only that loop's thread
+// touches, and descriptors move between loops under a mutex.
 // Invariants: 1. At most one receive and one send of a connection are on their way, and it is
 // destroyed only when none is. 2. A Session's batch is finished before its next one is prepared.
 #pragma once

@@ -1,7 +1,8 @@
 // What an event loop is made of.
 //
-// Role: shared by the two files that implement EventLoop, for nobody else. Ownership, threads: as
-// in event_loop.hpp. Invariant: what a tag is combined with is aligned to more than kTagMask.
+// Role: shared by the two files that implement EventLoop, for nobody else. Ownership, threads:
+// as in event_loop.hpp.
+// Invariant: what a tag is combined with is aligned to more than kTagMask.
 #pragma once
 
 #include <array>

@@ -1,7 +1,9 @@
 // The exports of a server: what clients see of them, and the devices behind.
 //
-// Role: checked once at start, read by all loops. Ownership: devices belong to the caller of
-// Server::start. Errors: see make. Threads: immutable after make.
+// Role: checked once at start, read by all loops.
+// Ownership: devices belong to the caller of Server::start.
+// Errors: see make.
+// Threads: immutable after make.
 // Invariant: infos and devices have the same length, at least 1; names are unique and not empty.
 #pragma once
 

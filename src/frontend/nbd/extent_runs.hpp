@@ -1,8 +1,11 @@
 // ExtentRuns: a range of a device as maximal runs of one kind.
 //
-// Role: the device's extents may be cut anywhere; replies want neighbours of the same kind joined.
-// Units: bytes. Threads: one at a time; other threads may change the device meanwhile, each run is
-// then what it was when it was looked at. Cost: one query for each extent.
+// Role: the device's extents may be cut anywhere; replies want neighbours of the same kind
+// joined.
+// Units: bytes.
+// Threads: one at a time; other threads may change the device meanwhile, each run is then what
+// it was when it was looked at.
+// Cost: one query for each extent.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,15 @@
 // Handshake: the negotiation that precedes the transmission of an NBD connection.
 //
-// Role: fixed newstyle, server side, without I/O: bytes in, bytes out, and in the end an Agreement.
-// It knows exports by name and size only, so no device is touched before a client has chosen one.
-// Units: bytes. Ownership: the list of exports belongs to the caller and must outlive it.
-// Errors: what a client may recover from is answered with an error reply and the negotiation goes
-// on; a broken frame, a refusal that has no reply, or no memory ends in State::closed.
-// Threads: one at a time. Cost: LIST answers are as long as the list; the caller stops stepping
-// while its output is not drained.
+// Role: fixed newstyle, server side, without I/O: bytes in, bytes out, and in the end an
+// Agreement. It knows exports by name and size only, so no device is touched before a client has
+// chosen one.
+// Units: bytes.
+// Ownership: the list of exports belongs to the caller and must outlive it.
+// Errors: what a client may recover from is answered with an error reply and the negotiation
+// goes on; a broken frame, a refusal that has no reply, or no memory ends in State::closed.
+// Threads: one at a time.
+// Cost: LIST answers are as long as the list; the caller stops stepping while its output is not
+// drained.
 // Invariants: 1. An option is looked at only when all of it has arrived, and never when it is
 // longer than kMaxOptionBytes. 2. The agreement holds only what was negotiated for its export.
 #pragma once

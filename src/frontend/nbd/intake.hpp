@@ -1,11 +1,13 @@
 // Intake: the bytes of a connection that have arrived and are not used up.
 //
-// Role: the receiving end of a session. Bytes lie in one buffer, in which requests and the payload
-// of most writes are used where they are. A larger payload that is not all there gets memory of its
-// own, into which the rest is received directly.
-// Units: bytes. Ownership: owns both buffers; pointers into them hold until space() is called, and
-// the payload's until end_payload().
-// Errors: no memory is reported by the call that needed it. Threads: one at a time.
+// Role: the receiving end of a session. Bytes lie in one buffer, in which requests and the
+// payload of most writes are used where they are. A larger payload that is not all there gets
+// memory of its own, into which the rest is received directly.
+// Units: bytes.
+// Ownership: owns both buffers; pointers into them hold until space() is called, and the
+// payload's until end_payload().
+// Errors: no memory is reported by the call that needed it.
+// Threads: one at a time.
 // Invariant: the order of the stream is skipped bytes, then the payload, then available().
 #pragma once
 

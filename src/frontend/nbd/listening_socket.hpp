@@ -1,7 +1,8 @@
 // ListeningSocket: a Unix or TCP socket that clients connect to.
 //
-// Role: made by the server at start, accepted from by an event loop. Ownership: owns the descriptor
-// and, for Unix, the file, which it removes only while it is still its own.
+// Role: made by the server at start, accepted from by an event loop.
+// Ownership: owns the descriptor and, for Unix, the file, which it removes only while it is
+// still its own.
 // Errors: open() names the address and what to do; nothing is left behind.
 // Threads: open and the destructor by one thread; constant otherwise.
 #pragma once

@@ -1,8 +1,10 @@
 // The NBD protocol's numbers, and integers in its byte order.
 //
-// Role: vocabulary of this folder; the names are those of the protocol document without their NBD_
-// prefix. Units: bytes; every integer on the wire is big-endian. Threads: constants and pure
-// functions. Invariant: nothing here knows of sockets or devices.
+// Role: vocabulary of this folder; the names are those of the protocol document without their
+// NBD_ prefix.
+// Units: bytes; every integer on the wire is big-endian.
+// Threads: constants and pure functions.
+// Invariant: nothing here knows of sockets or devices.
 #pragma once
 
 #include <concepts>

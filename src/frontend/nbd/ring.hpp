@@ -1,8 +1,9 @@
 // Ring: an io_uring that belongs to one thread.
 //
 // Role: under the event loop; hides which set-up flags the kernel knows.
-// Ownership: closes the ring. Errors: create() says what forbids io_uring and what to do; later
-// calls return negative errnos as liburing does.
+// Ownership: closes the ring.
+// Errors: create() says what forbids io_uring and what to do; later calls return negative errnos
+// as liburing does.
 // Threads: create() and the destructor by any thread, everything else by the thread that called
 // enable().
 #pragma once

@@ -1,14 +1,15 @@
 // Session: one connection of a client from greeting to goodbye, without I/O.
 //
-// Role: joins the handshake, the transmission and the buffers between them and a socket. The event
-// loop moves bytes and Requests: receive into space(), prepare() while runnable(), submit what it
-// hands out, complete() each, finish(), send output().
-// Units: bytes. Ownership: the exports belong to the caller and must outlive it.
+// Role: joins the handshake, the transmission and the buffers between them and a socket. The
+// event loop moves bytes and Requests: receive into space(), prepare() while runnable(), submit
+// what it hands out, complete() each, finish(), send output().
+// Units: bytes.
+// Ownership: the exports belong to the caller and must outlive it.
 // Errors: all of them end in over(), after what is owed to the client has been sent.
 // Threads: one at a time.
-// Invariants: 1. Two buffers of replies: one on its way, one being laid out; together they hold at
-// most about the limit given, or a single larger reply. 2. Bytes are received only when what came
-// before is used up and the replies to it are on their way (wants_input()).
+// Invariants: 1. Two buffers of replies: one on its way, one being laid out; together they hold
+// at most about the limit given, or a single larger reply. 2. Bytes are received only when what
+// came before is used up and the replies to it are on their way (wants_input()).
 #pragma once
 
 #include <array>

@@ -3,14 +3,16 @@
 // Role: after the handshake, without I/O. parse() takes all requests that have arrived, lays out
 // their replies and hands out Requests that read straight into them; when all of these are
 // complete, finish() makes the replies true. One round of parse, complete and finish is a batch.
-// Units: bytes. Ownership: the Requests live here; their buffers in the Intake and in the output,
-// neither of which may be touched between parse() and finish().
-// Errors: a request that cannot be is answered with an error and its payload dropped; a frame that
-// cannot be ends the connection (End::broken).
-// Threads: one at a time. Cost: takes no memory but by growing the output.
+// Units: bytes.
+// Ownership: the Requests live here; their buffers in the Intake and in the output, neither of
+// which may be touched between parse() and finish().
+// Errors: a request that cannot be is answered with an error and its payload dropped; a frame
+// that cannot be ends the connection (End::broken).
+// Threads: one at a time.
+// Cost: takes no memory but by growing the output.
 // Invariants: 1. Every request gets one reply, in the order of requests. 2. A batch has at most
-// kMaxRequests Requests and replies for about the room given, but at least one request when it may
-// be alone. 3. No sum of lengths overflows: offsets are compared before they are added.
+// kMaxRequests Requests and replies for about the room given, but at least one request when it
+// may be alone. 3. No sum of lengths overflows: offsets are compared before they are added.
 #pragma once
 
 #include <array>

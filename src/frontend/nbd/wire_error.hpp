@@ -1,6 +1,7 @@
 // What the engine's errors are called on the wire.
 //
-// Role: the one table between Errc and NBD's error numbers. Threads: pure functions.
+// Role: the one table between Errc and NBD's error numbers.
+// Threads: pure functions.
 #pragma once
 
 #include "uzram/error.hpp"

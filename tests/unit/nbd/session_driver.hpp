@@ -1,7 +1,8 @@
 // SessionDriver: a Session with a device behind it and nothing around it.
 //
 // Role: does for tests what the event loop does, without sockets; each step can be withheld.
-// Ownership: the exports and their devices outlive it. Threads: one.
+// Ownership: the exports and their devices outlive it.
+// Threads: one.
 #pragma once
 
 #include <algorithm>

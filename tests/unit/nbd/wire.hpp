@@ -1,8 +1,9 @@
 // The client's side of the protocol, for tests: builds what a client sends, takes apart what a
 // server answers.
 //
-// Role: independent of the code under test but for the constants in protocol.hpp. Errors: what is
-// not well-formed makes the parsers return nothing. Threads: plain functions.
+// Role: independent of the code under test but for the constants in protocol.hpp.
+// Errors: what is not well-formed makes the parsers return nothing.
+// Threads: plain functions.
 #pragma once
 
 #include <cstddef>
