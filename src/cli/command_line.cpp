@@ -46,7 +46,7 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   CLI::App& serve = *app.add_subcommand(
       "serve", "Run devices in the foreground and export them over NBD until a signal ends it.");
   add_repeatable(serve, "--device", into.devices, "KEY=VALUE,...",
-                 "A device, repeatable; keys: " + std::string(kDeviceKeys));
+                 "A device, repeatable; keys: " + std::string(control::kDeviceKeys));
   add_shorthand(serve, into, "size", "SIZE", "Size of one device, such as 512M or 4G");
   add_shorthand(serve, into, "name", "NAME", "Its name [uzram0]");
   add_shorthand(serve, into, "algorithm", "NAME", "Compressor [lz4]: " + codec::names());

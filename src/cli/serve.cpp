@@ -97,7 +97,7 @@ struct Running {
 };
 
 Result<void> create_devices(const ServeOptions& options, Running& running) {
-  for (const DeviceSettings& settings : options.devices) {
+  for (const control::DeviceSettings& settings : options.devices) {
     auto device = Device::create(settings.options);
     if (!device) {
       Error error = device.error();
@@ -116,7 +116,7 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& socket_di
   server.handshake_timeout_ms = options.handshake_timeout_ms;
   std::vector<nbd::Export> exports;
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
-    const DeviceSettings& settings = options.devices[i];
+    const control::DeviceSettings& settings = options.devices[i];
     const std::string& name = settings.options.name;
     nbd::Listener listener;
     listener.unix_path = fmt::format("{}/{}.nbd", socket_dir, name);
@@ -137,7 +137,7 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& socket_di
 
 Result<void> fill_directory(const ServeOptions& options, Running& running) {
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
-    const DeviceSettings& settings = options.devices[i];
+    const control::DeviceSettings& settings = options.devices[i];
     control::DeviceEntry entry;
     entry.device = running.devices[i].get();
     entry.name = settings.options.name;
@@ -206,7 +206,7 @@ std::string shell_word(std::string_view text) {
   return word + "'";
 }
 
-std::string facts(const DeviceSettings& settings, const DeviceOptions& options) {
+std::string facts(const control::DeviceSettings& settings, const DeviceOptions& options) {
   std::string line = options.name + ": " + format_size(options.disksize_bytes) + ", " +
                      options.algorithm + " level " + std::to_string(options.level.value_or(0)) +
                      ", mode " + settings.mode + ", logical block " +

@@ -25,10 +25,10 @@ Result<std::uint32_t> parse_count(std::string_view option, std::string_view text
   return number;
 }
 
-Result<std::vector<DeviceSettings>> parse_devices(const ServeArguments& arguments) {
-  std::vector<DeviceSettings> devices;
+Result<std::vector<control::DeviceSettings>> parse_devices(const ServeArguments& arguments) {
+  std::vector<control::DeviceSettings> devices;
   if (!arguments.shorthands.empty()) {
-    DeviceSettings device;
+    control::DeviceSettings device;
     for (const auto& [key, value] : arguments.shorthands) {
       if (!arguments.devices.empty()) {
         return Error{Errc::invalid_argument, 0,
@@ -36,17 +36,17 @@ Result<std::vector<DeviceSettings>> parse_devices(const ServeArguments& argument
                                  "--device …,{0}={1}",
                                  key, value)};
       }
-      if (auto set = set_device_key(device, "--" + key, key, value); !set) {
+      if (auto set = control::set_device_key(device, "--" + key, key, value); !set) {
         return set.error();
       }
     }
-    if (auto finished = finish_device(device, 0); !finished) {
+    if (auto finished = control::finish_device(device, 0); !finished) {
       return finished.error();
     }
     devices.push_back(std::move(device));
   }
   for (const std::string& text : arguments.devices) {
-    auto device = parse_device(text, devices.size());
+    auto device = control::parse_device(text, devices.size());
     if (!device) {
       return device.error();
     }
@@ -57,7 +57,7 @@ Result<std::vector<DeviceSettings>> parse_devices(const ServeArguments& argument
                  "there is no device to serve; expected --size SIZE or --device size=SIZE,…"};
   }
   std::set<std::string_view> names;
-  for (const DeviceSettings& device : devices) {
+  for (const control::DeviceSettings& device : devices) {
     if (!names.insert(device.options.name).second) {
       return Error{Errc::exists, 0,
                    "device \"" + device.options.name +

@@ -13,7 +13,7 @@
 
 #include "uzram/error.hpp"
 
-#include "cli/device_option.hpp"
+#include "control/device_option.hpp"
 #include "frontend/nbd/server.hpp"
 
 namespace uzram::cli {
@@ -32,7 +32,7 @@ struct ServeArguments {
 
 struct ServeOptions {
   // At least one; names are unique.
-  std::vector<DeviceSettings> devices;
+  std::vector<control::DeviceSettings> devices;
   // Besides the Unix socket NAME.nbd of each device, which is beside the control socket.
   std::vector<nbd::Listener> listeners;
   std::string control;

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.hpp"
+#include "base/table.hpp"
 #include "cli/output.hpp"
 #include "cli/stat_columns.hpp"
-#include "cli/table.hpp"
 #include "control/control_client.hpp"
 #include "control/runtime_dir.hpp"
 

@@ -120,7 +120,7 @@ TEST(ManPage, help_shows_what_the_parser_has) {
 }
 
 TEST(ManPage, describes_every_key_of_a_device) {
-  std::istringstream keys{std::string(kDeviceKeys)};
+  std::istringstream keys{std::string(control::kDeviceKeys)};
   for (std::string key; keys >> key;) {
     key.erase(std::remove(key.begin(), key.end(), ','), key.end());
     EXPECT_NE(manual().find("*" + key + "*"), std::string::npos) << key;

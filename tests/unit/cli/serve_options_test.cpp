@@ -42,7 +42,7 @@ TEST(ServeOptions, shorthands_describe_one_device) {
              "nowait", "--mem-limit", "64K", "--max-comp-streams", "2", "--block-size", "512"});
   ASSERT_TRUE(options.has_value()) << options.error().message;
   ASSERT_EQ(options->devices.size(), 1U);
-  const DeviceSettings& device = options->devices.front();
+  const control::DeviceSettings& device = options->devices.front();
   EXPECT_EQ(device.options.name, "disk");
   EXPECT_EQ(device.options.disksize_bytes, 1U << 20);
   EXPECT_EQ(device.options.algorithm, "zstd");

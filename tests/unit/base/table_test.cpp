@@ -1,11 +1,11 @@
-#include "cli/table.hpp"
+#include "base/table.hpp"
 
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace uzram::cli {
+namespace uzram {
 namespace {
 
 const std::vector<TableColumn> kColumns = {{"NAME", false}, {"SIZE", true}, {"MOUNTPOINT", false}};
@@ -42,4 +42,4 @@ TEST(Table, counts_a_letter_of_several_bytes_as_one) {
 TEST(Table, without_rows_is_empty) { EXPECT_EQ(format_table(kColumns, {}, {}), ""); }
 
 }  // namespace
-}  // namespace uzram::cli
+}  // namespace uzram

@@ -1,4 +1,4 @@
-#include "cli/device_option.hpp"
+#include "control/device_option.hpp"
 
 #include <string>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace uzram::cli {
+namespace uzram::control {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -138,4 +138,4 @@ TEST(DeviceOption, what_is_no_key_and_value_is_refused) {
 }
 
 }  // namespace
-}  // namespace uzram::cli
+}  // namespace uzram::control

@@ -1,4 +1,4 @@
-#include "cli/device_option.hpp"
+#include "control/device_option.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include "base/size.hpp"
 #include "codec/codec.hpp"
 
-namespace uzram::cli {
+namespace uzram::control {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
@@ -208,4 +208,4 @@ Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
   return device;
 }
 
-}  // namespace uzram::cli
+}  // namespace uzram::control

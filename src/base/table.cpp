@@ -1,8 +1,8 @@
-#include "cli/table.hpp"
+#include "base/table.hpp"
 
 #include <algorithm>
 
-namespace uzram::cli {
+namespace uzram {
 namespace {
 
 std::size_t width_of(std::string_view text) noexcept {
@@ -81,4 +81,4 @@ std::string format_table(const std::vector<TableColumn>& columns,
   return text;
 }
 
-}  // namespace uzram::cli
+}  // namespace uzram

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace uzram::cli {
+namespace uzram {
 
 struct TableColumn {
   std::string_view heading;
@@ -27,4 +27,4 @@ struct TableStyle {
                                        const std::vector<std::vector<std::string>>& rows,
                                        const TableStyle& style);
 
-}  // namespace uzram::cli
+}  // namespace uzram

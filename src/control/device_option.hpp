@@ -16,7 +16,7 @@
 #include "uzram/device.hpp"
 #include "uzram/error.hpp"
 
-namespace uzram::cli {
+namespace uzram::control {
 
 struct DeviceSettings {
   DeviceOptions options;
@@ -40,4 +40,4 @@ Result<void> finish_device(DeviceSettings& device, std::size_t index);
 // The text of one --device.
 Result<DeviceSettings> parse_device(std::string_view text, std::size_t index);
 
-}  // namespace uzram::cli
+}  // namespace uzram::control

@@ -1,0 +1,69 @@
+// Plan: what a run does, as data.
+//
+// Role: a suite turns options into a Plan; the runner carries it out without knowing the suite.
+// A plan is a list of groups; in each group all targets do the same phases, interleaved.
+// Units: bytes, seconds.
+// Threads: plain values.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/data.hpp"
+#include "bench/target_config.hpp"
+
+namespace uzram::bench {
+
+enum class Access { read, write, read_write, discard };
+
+// One thing that all jobs of all targets of a group do.
+struct Phase {
+  // "fill", "write", "read", "randread", "randwrite", "rw", "randrw", "discard", "randdiscard" …
+  std::string op;
+  // What the range holds before: "holes", "stored", or empty where there is no choice.
+  std::string state;
+  Access access = Access::read;
+  bool random = false;
+  std::uint64_t block_size = 4096;
+  std::uint32_t jobs = 1;
+  std::uint32_t iodepth = 1;
+  // Job j works on the job_bytes from j * job_stride on.
+  std::uint64_t job_bytes = 0;
+  std::uint64_t job_stride = 0;
+  // How often it goes over its range; with a runtime, as long as that takes.
+  std::uint32_t loops = 1;
+  double runtime_s = 0;
+  // Of the data that writes store, see data.hpp.
+  std::uint32_t generation = 0;
+  // Untimed phases prepare and are not in the results.
+  bool timed = true;
+  // Take the time of every request.
+  bool latency = false;
+  // Compare what is read by its CRC32C.
+  bool verify = false;
+  // Ask the target for a flush at the end, within the time.
+  bool flush = false;
+};
+
+struct Group {
+  std::shared_ptr<const DataSet> data;
+  std::vector<TargetConfig> targets;
+  std::uint64_t size_bytes = 0;
+  std::vector<Phase> phases;
+};
+
+struct Plan {
+  std::string suite;
+  // As the results show them: the options in force.
+  nlohmann::ordered_json parameters;
+  std::uint32_t rounds = 5;
+  std::vector<Group> groups;
+  // What was left out and why, for people: "zram has no zstd".
+  std::vector<std::string> notes;
+};
+
+}  // namespace uzram::bench
