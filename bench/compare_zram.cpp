@@ -21,10 +21,10 @@
 
 #include "uzram/device.hpp"
 
+#include "base/random.hpp"
 #include "base/size.hpp"
 #include "support/corpus.hpp"
 #include "support/kernel_zram.hpp"
-#include "support/random.hpp"
 
 namespace {
 
@@ -100,7 +100,7 @@ class Comparison {
         buffer_(aligned_bytes(kPage)) {
     std::memcpy(corpus_.get(), corpus.bytes.data(), corpus_pages_ * kPage);
     order_.resize(pages_);
-    test::Random random(1);
+    Random random(1);
     for (std::size_t i = 0; i < pages_; ++i) {
       order_[i] = i;
       std::swap(order_[i], order_[random.below(i + 1)]);

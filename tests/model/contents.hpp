@@ -10,7 +10,7 @@
 #include <cstring>
 #include <span>
 
-#include "support/random.hpp"
+#include "base/random.hpp"
 
 namespace uzram::test {
 

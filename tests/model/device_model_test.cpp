@@ -13,9 +13,9 @@
 
 #include "uzram/device.hpp"
 
+#include "base/random.hpp"
 #include "contents.hpp"
 #include "engine/device_impl.hpp"
-#include "support/random.hpp"
 
 namespace uzram {
 namespace {
@@ -174,7 +174,7 @@ class Worker {
   }
 
   Device& device_;
-  test::Random random_;
+  Random random_;
   std::vector<Segment> segments_;
 };
 
@@ -246,7 +246,7 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
   for (int t = 0; t < kThreads; ++t) {
     workers.push_back(std::make_unique<Worker>(device, 100 + static_cast<std::uint64_t>(t)));
   }
-  test::Random random(GetParam().name.size());
+  Random random(GetParam().name.size());
   std::size_t turn = 0;
   for (std::uint64_t sector = 0; sector < options.disksize_bytes / kSectorSize;) {
     // Mostly shorter than a few pages, some longer than a stretch of the table.
@@ -318,7 +318,7 @@ TEST(SharedPages, every_sector_read_is_one_that_was_written) {
   threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      test::Random random(static_cast<std::uint64_t>(t));
+      Random random(static_cast<std::uint64_t>(t));
       std::vector<std::byte> buffer(kSectors * kSectorSize);
       for (std::uint64_t i = 0; i < 1500 * rounds(); ++i) {
         const std::uint64_t first = random.below(kSectors);

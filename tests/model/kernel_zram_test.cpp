@@ -11,8 +11,8 @@
 
 #include "uzram/device.hpp"
 
+#include "base/random.hpp"
 #include "contents.hpp"
-#include "support/random.hpp"
 
 namespace uzram {
 namespace {
@@ -37,7 +37,7 @@ TEST(KernelZram, content_orig_data_size_and_same_pages_agree) {
   const std::unique_ptr<std::byte, FreeAligned> buffer(
       static_cast<std::byte*>(std::aligned_alloc(kPage, kMostPages * kPage)));
   std::vector<std::byte> other(kMostPages * kPage);
-  test::Random random(42);
+  Random random(42);
   const auto compare_stats = [&](int step) {
     const auto theirs = (*kernel)->mm_stat();
     const DeviceStats ours = (*device)->stats();

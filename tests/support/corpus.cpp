@@ -13,7 +13,7 @@
 
 #include <zstd.h>
 
-#include "support/random.hpp"
+#include "base/random.hpp"
 
 namespace uzram::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "support/random.hpp"
+#include "base/random.hpp"
 
 namespace uzram::test {
 namespace {

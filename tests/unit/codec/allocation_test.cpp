@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "allocation_count.hpp"
+#include "base/random.hpp"
 #include "codec_case.hpp"
 #include "support/hostile.hpp"
-#include "support/random.hpp"
 
 namespace uzram::codec {
 namespace {
@@ -49,7 +49,7 @@ class Allocation : public testing::TestWithParam<std::size_t> {
     const std::vector<test::HostilePage> pages = test::hostile_pages(page_size, 10);
     std::vector<std::byte> room(page_size * 2 + 1024);
     std::vector<std::byte> decoded(page_size);
-    test::Random random(11);
+    Random random(11);
 
     const std::size_t before = test::allocation_count();
     const int rounds = page_size == 4096 ? kRounds : 25;

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.hpp"
 #include "codec_case.hpp"
 #include "support/guarded_buffer.hpp"
-#include "support/random.hpp"
 
 namespace uzram::codec {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 class Bounds : public CodecTest {
  protected:
   // Room sizes worth trying for a page that compresses to `size` bytes.
-  [[nodiscard]] std::set<std::size_t> rooms(std::size_t size, test::Random& random) const {
+  [[nodiscard]] std::set<std::size_t> rooms(std::size_t size, Random& random) const {
     std::set<std::size_t> rooms = {page_size() - 1, page_size(), page_size() + 1, ample()};
     for (std::size_t small = 1; small <= repeat(24); ++small) {
       rooms.insert(small);
@@ -55,7 +55,7 @@ class Bounds : public CodecTest {
 UZRAM_FOR_EVERY_CODEC(Bounds);
 
 TEST_P(Bounds, hold_for_every_room) {
-  test::Random random(3);
+  Random random(3);
   const std::vector<std::vector<std::byte>> pages = sample_pages();
   const std::size_t stride = GetParam().is_slow() ? 7 : 1;
   for (std::size_t i = 0; i < pages.size(); i += stride) {
@@ -67,7 +67,7 @@ TEST_P(Bounds, hold_for_every_room) {
 }
 
 TEST_P(Bounds, make_random_bytes_incompressible_in_a_page_or_less) {
-  test::Random random(4);
+  Random random(4);
   std::vector<std::byte> page(page_size());
   random.fill(page);
   for (const std::size_t room : {page_size(), page_size() - 1, page_size() / 2}) {
@@ -77,7 +77,7 @@ TEST_P(Bounds, make_random_bytes_incompressible_in_a_page_or_less) {
 }
 
 TEST_P(Bounds, let_a_workspace_go_on_after_a_page_that_did_not_fit) {
-  test::Random random(5);
+  Random random(5);
   std::vector<std::byte> noise(page_size());
   random.fill(noise);
   for (const std::vector<std::byte>& page : sample_pages()) {

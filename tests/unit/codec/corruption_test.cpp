@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.hpp"
 #include "codec_case.hpp"
 #include "support/guarded_buffer.hpp"
-#include "support/random.hpp"
 
 namespace uzram::codec {
 namespace {
@@ -48,7 +48,7 @@ UZRAM_FOR_EVERY_CODEC(Corruption);
 TEST_P(Corruption, of_no_bytes_at_all_is_found) { EXPECT_EQ(decode_guarded({}), Errc::corrupt); }
 
 TEST_P(Corruption, by_truncation_is_found) {
-  test::Random random(6);
+  Random random(6);
   for (const std::vector<std::byte>& packed : packed_samples()) {
     for (std::size_t i = 0; i < repeat(40); ++i) {
       // First all that lack a few bytes at the end, then any.
@@ -70,7 +70,7 @@ TEST_P(Corruption, by_bytes_appended_is_found) {
 }
 
 TEST_P(Corruption, by_flipped_bits_stays_inside_the_page) {
-  test::Random random(7);
+  Random random(7);
   std::size_t found = 0;
   for (const std::vector<std::byte>& packed : packed_samples()) {
     for (std::size_t i = 0; i < repeat(40); ++i) {
@@ -88,7 +88,7 @@ TEST_P(Corruption, by_flipped_bits_stays_inside_the_page) {
 }
 
 TEST_P(Corruption, by_random_bytes_stays_inside_the_page) {
-  test::Random random(8);
+  Random random(8);
   std::size_t found = 0;
   for (std::size_t i = 0; i < repeat(1000); ++i) {
     std::vector<std::byte> noise(1 + random.below(page_size() / 8));
@@ -118,7 +118,7 @@ TEST_P(Corruption, is_reported_when_the_size_is_not_the_pages) {
 }
 
 TEST_P(Corruption, leaves_the_workspace_usable) {
-  test::Random random(9);
+  Random random(9);
   std::vector<std::byte> page = sample_pages().front();
   const std::vector<std::byte> packed = compressed(page);
   for (int i = 0; i < 50; ++i) {

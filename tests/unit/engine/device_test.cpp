@@ -5,9 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/random.hpp"
 #include "codec/codec.hpp"
 #include "support/hostile.hpp"
-#include "support/random.hpp"
 
 namespace uzram {
 namespace {
@@ -29,7 +29,7 @@ std::unique_ptr<Device> make(std::uint64_t size) {
 
 Bytes random_bytes(std::size_t size, std::uint64_t seed) {
   Bytes bytes(size);
-  test::Random(seed).fill(bytes);
+  Random(seed).fill(bytes);
   return bytes;
 }
 
@@ -322,7 +322,7 @@ TEST(Device, fragmented_room_is_compacted_before_a_write_fails) {
 // A page whose lz4 object is a little larger than `bytes`.
 Bytes page_of_object(std::size_t bytes, std::uint64_t seed) {
   Bytes page(4096);
-  test::Random(seed).fill(std::span(page).first(bytes));
+  Random(seed).fill(std::span(page).first(bytes));
   page.back() = std::byte{1};
   return page;
 }

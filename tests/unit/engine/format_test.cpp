@@ -11,9 +11,9 @@
 
 #include "uzram/device.hpp"
 
+#include "base/random.hpp"
 #include "codec/codec.hpp"
 #include "support/hostile.hpp"
-#include "support/random.hpp"
 
 namespace uzram {
 namespace {
@@ -58,7 +58,7 @@ TEST_P(Format, a_second_process_reads_every_page_back_by_table_and_pool_alone) {
   auto device = Device::create(options);
   ASSERT_TRUE(device) << device.error().message;
   Bytes disk(options.disksize_bytes);
-  test::Random random(11);
+  Random random(11);
   const auto hostile = test::hostile_pages(4096, 3);
   // The stretch in the middle stays empty, some pages are written twice, some dropped.
   for (int i = 0; i < 6000; ++i) {

@@ -1,6 +1,6 @@
 // Random: seeded pseudo-random data, the same on every machine and standard library.
 //
-// Role: tests and benchmarks. The generator is SplitMix64, 8 bytes of state.
+// Role: made-up data of measurements and tests. The generator is SplitMix64, 8 bytes of state.
 // Threads: one Random per thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <span>
 
-namespace uzram::test {
+namespace uzram {
 
 class Random {
  public:
@@ -23,7 +23,7 @@ class Random {
     return mixed ^ (mixed >> 31);
   }
 
-  // A number in [0, limit); the bias of the modulo does not matter to tests. REQUIRES: limit != 0.
+  // A number in [0, limit); with the bias of the modulo. REQUIRES: limit != 0.
   [[nodiscard]] std::uint64_t below(std::uint64_t limit) noexcept { return next() % limit; }
 
   [[nodiscard]] std::byte byte() noexcept { return static_cast<std::byte>(next() >> 56); }
@@ -41,4 +41,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace uzram::test
+}  // namespace uzram
