@@ -2,8 +2,8 @@
 // reflected, initial value and final exclusive-or all ones (RFC 3720, appendix B.4).
 //
 // Role: verifies what a bench reads.
-// Cost: by instruction where the CPU has one (SSE4.2, three streams at a time), else by table; the
-// choice is made once.
+// Cost: by instruction where the CPU has one (SSE4.2 or ARMv8's, three streams at a time), else by
+// table; the choice is made once.
 // Threads: pure functions.
 #pragma once
 
@@ -14,5 +14,8 @@
 namespace uzram {
 
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
+
+// The same, always by table; for CPUs without the instruction, and for tests.
+[[nodiscard]] std::uint32_t crc32c_by_table(std::span<const std::byte> bytes) noexcept;
 
 }  // namespace uzram
