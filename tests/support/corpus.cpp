@@ -4,16 +4,12 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
-#include <zstd.h>
-
 #include "base/random.hpp"
+#include "bench/corpus.hpp"
 
 namespace uzram::test {
 namespace {
@@ -22,62 +18,13 @@ constexpr std::size_t kSamplePages = 48;
 constexpr std::size_t kSampleBytes = kSamplePages * kCorpusPageSize;
 constexpr std::size_t kMinPages = 16;
 
-Error bad_file(const std::filesystem::path& path, std::string_view problem) {
-  return {Errc::invalid_argument, 0, "corpus \"" + path.string() + "\": " + std::string(problem)};
-}
-
-Result<std::vector<std::byte>> read_file(const std::filesystem::path& path, std::size_t limit) {
+// The start of a file; less when it is shorter or cannot be read.
+std::vector<std::byte> read_start(const char* path, std::size_t size) {
+  std::vector<std::byte> bytes(size);
   std::ifstream file(path, std::ios::binary);
-  std::vector<std::byte> bytes;
-  std::vector<char> piece(std::size_t{1} << 16);
-  while (file && bytes.size() < limit) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    const auto got = std::as_bytes(std::span(piece)).first(static_cast<std::size_t>(file.gcount()));
-    bytes.insert(bytes.end(), got.begin(), got.end());
-  }
-  if (bytes.empty()) {
-    return bad_file(path, "expected a readable file that is not empty");
-  }
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
   return bytes;
-}
-
-Result<std::vector<std::byte>> unpack(const std::filesystem::path& path,
-                                      std::span<const std::byte> packed) {
-  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(),
-                                                                     &ZSTD_freeDCtx);
-  std::vector<std::byte> bytes;
-  std::vector<std::byte> piece(ZSTD_DStreamOutSize());
-  ZSTD_inBuffer in{packed.data(), packed.size(), 0};
-  std::size_t left = 1;
-  while (left != 0) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    left = ZSTD_decompressStream(context.get(), &out, &in);
-    if (ZSTD_isError(left) != 0) {
-      return bad_file(path, ZSTD_getErrorName(left));
-    }
-    if (left != 0 && out.pos == 0 && in.pos == in.size) {
-      return bad_file(path, "ends early; copy the file again");
-    }
-    bytes.insert(bytes.end(), piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(out.pos));
-  }
-  return bytes;
-}
-
-Result<Corpus> load_file(const std::filesystem::path& path, bool packed) {
-  Result<std::vector<std::byte>> bytes = read_file(path, SIZE_MAX);
-  if (bytes && packed) {
-    bytes = unpack(path, *bytes);
-  }
-  if (!bytes) {
-    return bytes.error();
-  }
-  if (bytes->size() % kCorpusPageSize != 0 || bytes->size() < kMinPages * kCorpusPageSize) {
-    return bad_file(path, "holds " + std::to_string(bytes->size()) +
-                              " bytes, expected a multiple of 4096 and at least 65536");
-  }
-  std::string name = path.filename().string();
-  name.resize(name.find(".pages"));
-  return Corpus{std::move(name), *std::move(bytes)};
 }
 
 std::vector<std::byte> sample_text(Random& random) {
@@ -146,6 +93,11 @@ std::vector<std::byte> sample_sparse(Random& random) {
   return bytes;
 }
 
+Error named(Error error) {
+  error.message = "UZRAM_CORPUS: " + error.message;
+  return error;
+}
+
 }  // namespace
 
 std::vector<std::span<const std::byte>> Corpus::pages(std::size_t page_size_bytes) const {
@@ -160,10 +112,8 @@ std::vector<std::span<const std::byte>> Corpus::pages(std::size_t page_size_byte
 std::vector<Corpus> sample_corpora() {
   Random random(20240229);
   std::vector<Corpus> corpora;
-  Result<std::vector<std::byte>> code = read_file("/proc/self/exe", kSampleBytes);
-  if (code && code->size() >= kSampleBytes) {
-    code->resize(kSampleBytes);
-    corpora.push_back({"sample-code", *std::move(code)});
+  if (auto code = read_start("/proc/self/exe", kSampleBytes); code.size() == kSampleBytes) {
+    corpora.push_back({"sample-code", std::move(code)});
   }
   corpora.push_back({"sample-pointers", sample_pointers(random)});
   std::vector<std::byte> noise(kSampleBytes);
@@ -180,32 +130,22 @@ Result<std::vector<Corpus>> load_corpora() {
   if (folder == nullptr || *folder == '\0') {
     return sample_corpora();
   }
+  const auto files = bench::find_page_files(folder);
+  if (!files) {
+    return named(files.error());
+  }
   std::vector<Corpus> corpora;
-  std::error_code problem;
-  const std::filesystem::directory_iterator end;
-  for (std::filesystem::directory_iterator entry(folder, problem); !problem && entry != end;
-       entry.increment(problem)) {
-    const bool packed = entry->path().extension() == ".zst";
-    const std::filesystem::path stem = packed ? entry->path().stem() : entry->path();
-    if (stem.extension() != ".pages") {
-      continue;
+  for (const bench::PageFile& file : *files) {
+    auto bytes = bench::read_page_file(file, bench::readable_bytes());
+    if (!bytes) {
+      return named(bytes.error());
     }
-    Result<Corpus> corpus = load_file(entry->path(), packed);
-    if (!corpus) {
-      return corpus.error();
+    if (bytes->size() < kMinPages * kCorpusPageSize) {
+      return named({Errc::invalid_argument, 0,
+                    "corpus \"" + file.path + "\": expected at least 16 pages for tests"});
     }
-    corpora.push_back(*std::move(corpus));
+    corpora.push_back({file.name, *std::move(bytes)});
   }
-  if (problem) {
-    return system_error(std::string("UZRAM_CORPUS \"") + folder + "\"", problem.value());
-  }
-  if (corpora.empty()) {
-    return Error{Errc::not_found, 0,
-                 std::string("UZRAM_CORPUS \"") + folder +
-                     "\": expected a folder with files named *.pages or *.pages.zst"};
-  }
-  std::sort(corpora.begin(), corpora.end(),
-            [](const Corpus& a, const Corpus& b) { return a.name < b.name; });
   return corpora;
 }
 

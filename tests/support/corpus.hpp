@@ -1,8 +1,8 @@
 // Corpora: pages of real programs (or a made-up sample) for tests and benchmarks.
 //
-// Role: input of everything that compresses. The environment variable UZRAM_CORPUS names a
-// folder with files `NAME.pages` (pages of 4096 bytes one after the other) or `NAME.pages.zst`
-// (the same, compressed by zstd). When it is unset or empty, sample_corpora() is used instead.
+// Role: input of everything that compresses. The environment variable UZRAM_CORPUS names a folder
+// of page files, or one (bench/corpus.hpp). When it is unset or empty, sample_corpora() is used
+// instead.
 // Errors: load_corpora says which file or folder is at fault.
 // Threads: pure functions.
 #pragma once
@@ -30,7 +30,7 @@ struct Corpus {
       std::size_t page_size_bytes = kCorpusPageSize) const;
 };
 
-// Sorted by name, at least one. Errors: not_found, invalid_argument or system.
+// Sorted by name, at least one. Errors: those of bench/corpus.hpp.
 [[nodiscard]] Result<std::vector<Corpus>> load_corpora();
 
 // About 1 MiB, each kind a corpus: text, pointers, records, random bytes, sparse pages, and code
