@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,8 @@
 
 #include "base/random.hpp"
 #include "base/size.hpp"
+#include "os/kernel_zram.hpp"
 #include "support/corpus.hpp"
-#include "support/kernel_zram.hpp"
 
 namespace {
 
@@ -131,10 +132,10 @@ class Comparison {
                          [&](std::uint64_t offset, std::byte* data) {
                            return ours.read(offset, {data, kPage}) == Errc::ok;
                          }};
-    std::unique_ptr<test::KernelZram> zram;
+    std::unique_ptr<os::KernelZram> zram;
     Side kernel;
     if (options_.kernel) {
-      auto made = test::KernelZram::create(options_.algorithm, pages_ * kPage);
+      auto made = os::KernelZram::create(options_.algorithm, std::nullopt, pages_ * kPage);
       if (!made) {
         fail(made.error().message + " (--no-kernel leaves it out)");
       }
@@ -150,7 +151,7 @@ class Comparison {
     for (int operation = kFill; operation < kOperations; ++operation) {
       if (operation == kOverwrite) {
         stats_of_fill_ = ours.stats();
-        kernel_stats_ = zram != nullptr ? zram->mm_stat() : test::KernelZram::MmStat{};
+        kernel_stats_ = zram != nullptr ? zram->mm_stat() : os::ZramMmStat{};
       }
       // Whoever goes first finds other caches; they take turns.
       for (int turn = 0; turn < 2; ++turn) {
@@ -244,7 +245,7 @@ class Comparison {
   Times kernel_times_;
   DeviceStats stats_of_fill_;
   DeviceStats stats_of_overwrite_;
-  test::KernelZram::MmStat kernel_stats_;
+  os::ZramMmStat kernel_stats_;
   std::uint64_t left_bytes_ = 0;
 };
 

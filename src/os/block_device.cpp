@@ -1,1 +1,141 @@
-// Being written.
+#include "os/block_device.hpp"
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "base/size.hpp"
+#include "os/device_users.hpp"
+
+namespace uzram::os {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first line without spaces around it, empty when there is none.
+std::string line_of(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  constexpr const char* kSpaces = " \t\r";
+  const std::size_t begin = line.find_first_not_of(kSpaces);
+  if (begin == std::string::npos) {
+    return {};
+  }
+  return line.substr(begin, line.find_last_not_of(kSpaces) - begin + 1);
+}
+
+Error cannot_open(const std::string& path, dev_t number, int failed) {
+  Error error = system_error(path, failed);
+  switch (failed) {
+    case EBUSY: {
+      const std::string use = device_users(number);
+      error.code = Errc::busy;
+      error.message =
+          path + " " +
+          (use.empty()
+               ? "is in use: another program or mount namespace holds it, or it is named twice"
+               : use) +
+          "; expected a device that nothing uses";
+      break;
+    }
+    case EROFS:
+      error.code = Errc::read_only;
+      break;
+    case EACCES:
+    case EPERM:
+      if (line_of(fs::path(device_folder(number)) / "ro") == "1") {
+        error.code = Errc::read_only;
+        error.message = path + " is read-only; expected a device to write to";
+      } else {
+        error.message += "; run as root or as a user who may write to it";
+      }
+      break;
+    default:
+      break;
+  }
+  return error;
+}
+
+int range_ioctl(int fd, unsigned long command, std::uint64_t offset,
+                std::uint64_t length) noexcept {
+  std::array<std::uint64_t, 2> range = {offset, length};
+  int failed = 0;
+  do {
+    failed = ::ioctl(fd, command, range.data()) == 0 ? 0 : errno;
+  } while (failed == EINTR);
+  return failed;
+}
+
+}  // namespace
+
+Result<BlockDevice> BlockDevice::open(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    Error error = system_error(path, errno);
+    error.code = error.saved_errno == ENOENT ? Errc::not_found : Errc::system;
+    error.message += "; expected a block device";
+    return error;
+  }
+  if (!S_ISBLK(status.st_mode)) {
+    return Error{Errc::invalid_argument, ENOTBLK, path + " is no block device"};
+  }
+  BlockDevice device;
+  device.path_ = path;
+  device.fd_ = Descriptor(::open(path.c_str(), O_RDWR | O_DIRECT | O_EXCL | O_CLOEXEC));
+  if (!device.fd_.is_open()) {
+    return cannot_open(path, status.st_rdev, errno);
+  }
+  int block = 0;
+  if (::ioctl(device.fd(), BLKGETSIZE64, &device.size_bytes_) != 0 ||
+      ::ioctl(device.fd(), BLKSSZGET, &block) != 0) {
+    return system_error(path, errno);
+  }
+  if (device.size_bytes_ == 0) {
+    return Error{Errc::invalid_argument, 0,
+                 path +
+                     " has no size: expected a loop device with a file, a zram device with a "
+                     "disksize, a drive with a medium"};
+  }
+  device.logical_block_bytes_ = static_cast<std::uint32_t>(block);
+  const fs::path folder = device_folder(status.st_rdev);
+  device.folder_ = folder.string();
+  device.name_ = folder.filename().string();
+  // Partitions have no queue of their own.
+  const std::string most = line_of(disk_folder(device.folder_) + "/queue/discard_max_bytes");
+  device.can_discard_ = !most.empty() && most != "0";
+  return device;
+}
+
+std::string BlockDevice::description() const {
+  const fs::path folder = folder_;
+  const fs::path disk = disk_folder(folder_);
+  std::string text = path_ + " (" + format_size(size_bytes_) + ", ";
+  text += disk == folder ? name_ : "partition of " + disk.filename().string();
+  if (const std::string file = line_of(folder / "loop/backing_file"); !file.empty()) {
+    text += " on " + file;
+  }
+  if (const std::string mapping = line_of(folder / "dm/name"); !mapping.empty()) {
+    text += ", " + mapping;
+  }
+  if (const std::string model = line_of(disk / "device/model"); !model.empty()) {
+    text += ", " + model;
+  }
+  return text + ")";
+}
+
+int discard_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
+  return range_ioctl(fd, BLKDISCARD, offset, length);
+}
+
+int zero_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
+  return range_ioctl(fd, BLKZEROOUT, offset, length);
+}
+
+}  // namespace uzram::os

@@ -1,1 +1,58 @@
-// Being written.
+// BlockDevice: a block device of the user's, opened to be overwritten.
+//
+// Role: for experiments on devices. Opening is exclusive: the kernel refuses what is mounted, swapped
+// on or held by another device, also through a partition, and keeps it from being so meanwhile. A
+// program that has the device open without a claim, as virtual machines do, is not seen.
+// Units: bytes.
+// Ownership: closes the device; its contents are the caller's business.
+// Errors: open() says what uses a busy device; ranges return 0 or an errno.
+// Threads: members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "uzram/error.hpp"
+
+#include "os/descriptor.hpp"
+
+namespace uzram::os {
+
+class BlockDevice {
+ public:
+  // Errors: not_found; invalid_argument (no block device, without size); read_only; busy; system.
+  static Result<BlockDevice> open(const std::string& path);
+
+  // For direct I/O: buffers, offsets and lengths must be multiples of logical_block_bytes().
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  // As given.
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  // The kernel's: "loop3".
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+  [[nodiscard]] std::uint32_t logical_block_bytes() const noexcept { return logical_block_bytes_; }
+  [[nodiscard]] bool can_discard() const noexcept { return can_discard_; }
+
+  // For people: "/dev/loop3 (1G, loop3 on /tmp/image)", "/dev/sda1 (1.5T, partition of sda, SAMSUNG
+  // MZ7L3)".
+  [[nodiscard]] std::string description() const;
+
+ private:
+  BlockDevice() = default;
+
+  std::string path_;
+  std::string name_;
+  std::string folder_;
+  std::uint64_t size_bytes_ = 0;
+  std::uint32_t logical_block_bytes_ = 0;
+  bool can_discard_ = false;
+  Descriptor fd_;
+};
+
+// Drops the range. Returns 0 or an errno; EOPNOTSUPP when the device cannot.
+[[nodiscard]] int discard_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
+
+// Makes the range read as zeroes and keeps it allocated. Returns 0 or an errno.
+[[nodiscard]] int zero_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
+
+}  // namespace uzram::os

@@ -18,6 +18,7 @@
 
 #include "base/mutex.hpp"
 #include "base/size.hpp"
+#include "os/descriptor.hpp"
 
 namespace uzram::os {
 namespace {
@@ -39,28 +40,6 @@ std::uint64_t system_margin(std::uint64_t total) noexcept {
 std::uint64_t minus_or_zero(std::uint64_t value, std::uint64_t subtrahend) noexcept {
   return value > subtrahend ? value - subtrahend : 0;
 }
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() { reset(); }
-  void reset() noexcept {
-    if (fd_ >= 0) {
-      ::close(std::exchange(fd_, -1));
-    }
-  }
-  [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  int fd_ = -1;
-};
 
 Descriptor open_at(int directory, const char* name, int flags) noexcept {
   return Descriptor(::openat(directory, name, flags | O_CLOEXEC));

@@ -1,9 +1,10 @@
 // The same random operations on a device and on a private device of the kernel's zram.
-#include "support/kernel_zram.hpp"
+#include "os/kernel_zram.hpp"
 
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 
 #include "base/random.hpp"
 #include "contents.hpp"
+#include "os/block_device.hpp"
 
 namespace uzram {
 namespace {
@@ -26,7 +28,7 @@ struct FreeAligned {
 };
 
 TEST(KernelZram, content_orig_data_size_and_same_pages_agree) {
-  auto kernel = test::KernelZram::create("lz4", kDiskSize);
+  auto kernel = os::KernelZram::create("lz4", std::nullopt, kDiskSize);
   if (!kernel) {
     GTEST_SKIP() << kernel.error().message;
   }
@@ -52,7 +54,7 @@ TEST(KernelZram, content_orig_data_size_and_same_pages_agree) {
     switch (random.below(4)) {
       case 0:
         ASSERT_EQ((*device)->discard(offset, length), Errc::ok);
-        ASSERT_TRUE((*kernel)->discard(offset, length));
+        ASSERT_EQ(os::discard_range((*kernel)->fd(), offset, length), 0);
         break;
       case 1:
       case 2:

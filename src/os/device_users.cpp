@@ -1,0 +1,159 @@
+#include "os/device_users.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+namespace uzram::os {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(dev_t number) {
+  return std::to_string(major(number)) + ":" + std::to_string(minor(number));
+}
+
+// The files of /proc write spaces and their like as a backslash and three octal digits.
+std::string unescape(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 3 < text.size()) {
+      const int code = (text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0');
+      plain += static_cast<char>(code);
+      i += 3;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+bool is_device(const std::string& path, dev_t number) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode) && status.st_rdev == number;
+}
+
+// "36 35 98:0 / /mnt rw,noatime master:1 - ext4 /dev/root rw"; some filesystems have a number of their
+// own there and name the device at the end only.
+std::string mounted_on(dev_t number) {
+  std::ifstream file("/proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string skipped;
+    std::string device;
+    std::string mount_point;
+    words >> skipped >> skipped >> device >> skipped >> mount_point;
+    if (device == text_of(number)) {
+      return unescape(mount_point);
+    }
+    const std::size_t rest = line.find(" - ");
+    if (rest == std::string::npos) {
+      continue;
+    }
+    std::istringstream tail(line.substr(rest + 3));
+    std::string source;
+    tail >> skipped >> source;
+    if (source.compare(0, 5, "/dev/") == 0 && is_device(unescape(source), number)) {
+      return unescape(mount_point);
+    }
+  }
+  return {};
+}
+
+bool is_swap(dev_t number) {
+  std::ifstream file("/proc/swaps");
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    if (is_device(unescape(line.substr(0, line.find_first_of(" \t"))), number)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// "dm-0 (root)", or empty.
+std::string holder_in(const fs::path& folder) {
+  std::error_code ended;
+  for (fs::directory_iterator entry(folder / "holders", ended); entry != fs::directory_iterator();
+       entry.increment(ended)) {
+    const std::string name = entry->path().filename().string();
+    std::ifstream file(entry->path() / "dm/name");
+    std::string mapping;
+    return file >> mapping ? name + " (" + mapping + ")" : name;
+  }
+  return {};
+}
+
+std::string use_of(const fs::path& folder, dev_t number) {
+  if (std::string where = mounted_on(number); !where.empty()) {
+    return "is mounted on " + where;
+  }
+  if (is_swap(number)) {
+    return "is used as swap";
+  }
+  if (std::string holder = holder_in(folder); !holder.empty()) {
+    return "is held by " + holder;
+  }
+  return {};
+}
+
+// The same of the device with that folder.
+std::string use_of(const fs::path& folder) {
+  std::ifstream file(folder / "dev");
+  unsigned major_number = 0;
+  unsigned minor_number = 0;
+  char colon = 0;
+  if (!(file >> major_number >> colon >> minor_number)) {
+    return {};
+  }
+  return use_of(folder, makedev(major_number, minor_number));
+}
+
+bool is_partition(const fs::path& folder) {
+  std::error_code absent;
+  return fs::exists(folder / "partition", absent);
+}
+
+}  // namespace
+
+std::string device_folder(dev_t number) {
+  std::error_code failed;
+  const fs::path folder = fs::canonical("/sys/dev/block/" + text_of(number), failed);
+  return failed ? std::string() : folder.string();
+}
+
+std::string disk_folder(const std::string& folder) {
+  return is_partition(folder) ? fs::path(folder).parent_path().string() : folder;
+}
+
+std::string device_users(dev_t number) {
+  const fs::path folder = device_folder(number);
+  if (std::string use = use_of(folder, number); !use.empty()) {
+    return use;
+  }
+  if (is_partition(folder)) {
+    const fs::path disk = folder.parent_path();
+    const std::string use = use_of(disk);
+    return use.empty() ? use : "is a partition of " + disk.filename().string() + ", which " + use;
+  }
+  std::error_code ended;
+  for (fs::directory_iterator entry(folder, ended); entry != fs::directory_iterator();
+       entry.increment(ended)) {
+    if (!is_partition(entry->path())) {
+      continue;
+    }
+    if (const std::string use = use_of(entry->path()); !use.empty()) {
+      return "has a partition " + entry->path().filename().string() + ", which " + use;
+    }
+  }
+  return {};
+}
+
+}  // namespace uzram::os
