@@ -15,6 +15,7 @@
 #include <zstd.h>
 
 #include "base/size.hpp"
+#include "os/descriptor.hpp"
 #include "os/memory_headroom.hpp"
 
 namespace uzram::bench {
@@ -35,23 +36,6 @@ Error too_large(const PageFile& file, std::uint64_t most_bytes) {
                   "more than the " + format_size(most_bytes) +
                       " that memory has room for; free some or use a smaller corpus");
 }
-
-// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  const int fd_;
-};
 
 // Reads `fd` to its end and calls take(piece), which returns Result<void>.
 template <typename Take>
@@ -279,7 +263,7 @@ Result<std::vector<PageFile>> find_page_files(const std::string& path) {
 
 Result<std::vector<std::byte>> read_page_file(const PageFile& file, std::uint64_t most_bytes) {
   // Opening a pipe must not wait for its writer.
-  const Descriptor fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const os::Descriptor fd(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   if (fd.get() < 0 || ::fstat(fd.get(), &status) != 0) {
     return system_error(quoted(file.path), errno);
@@ -340,7 +324,7 @@ Result<void> write_page_file(const PageFile& file, std::span<const std::byte> pa
                              bool overwrite) {
   std::string temporary = file.path + ".XXXXXX";
   // Made with mode 0600.
-  const Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  const os::Descriptor fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (fd.get() < 0) {
     return system_error("cannot make \"" + file.path + "\"", errno);
   }

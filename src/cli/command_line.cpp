@@ -100,6 +100,22 @@ void add_stat(CLI::App& app, StatArguments& into) {
       ->type_name("PATH");
 }
 
+void add_sample(CLI::App& app, SampleArguments& into) {
+  CLI::App& sample = *app.add_subcommand(
+      "sample", "Write pages of processes' memory to a file, as data to measure with.");
+  add_repeatable(sample, "--pid", into.pids, "PID",
+                 "A process, repeatable [all that this user may read]");
+  CLI::Option* const pages =
+      sample.add_option("--pages", into.pages, "Most pages of 4096 bytes")->type_name("NUMBER");
+  sample.add_option("--size", into.size, "The same as a size [16M]")
+      ->type_name("SIZE")
+      ->excludes(pages);
+  sample.add_option("--out", into.out, "The file, NAME.pages or NAME.pages.zst")
+      ->required()
+      ->type_name("FILE");
+  sample.add_flag("--force", into.force, "Replace a file that exists");
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app(CommandLine& into) {
@@ -110,11 +126,12 @@ std::unique_ptr<CLI::App> make_app(CommandLine& into) {
                         "Print the version and exit");
   app->footer(
       "DIR is /run/uzram for root, else $XDG_RUNTIME_DIR/uzram, else /tmp/uzram-UID.\n"
-      "`uzram serve --help` and `uzram stat --help` list their options; see also uzram(1).");
+      "`uzram serve --help` and so on list the options of each; see also uzram(1).");
   // main refuses a missing one, for the library's message would hide a misspelt one.
   app->require_subcommand(0, 1);
   add_serve(*app, into.serve);
   add_stat(*app, into.stat);
+  add_sample(*app, into.sample);
   return app;
 }
 

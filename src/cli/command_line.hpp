@@ -9,6 +9,7 @@
 
 #include <CLI/App.hpp>
 
+#include "cli/sample.hpp"
 #include "cli/serve_options.hpp"
 #include "cli/stat.hpp"
 
@@ -17,9 +18,10 @@ namespace uzram::cli {
 struct CommandLine {
   ServeArguments serve;
   StatArguments stat;
+  SampleArguments sample;
 };
 
-// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat".
+// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat", "sample".
 [[nodiscard]] std::unique_ptr<CLI::App> make_app(CommandLine& into);
 
 }  // namespace uzram::cli

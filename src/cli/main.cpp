@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "cli/command_line.hpp"
 #include "cli/output.hpp"
+#include "cli/sample.hpp"
 #include "cli/serve.hpp"
 #include "cli/stat.hpp"
 
@@ -40,10 +41,14 @@ int run(int argc, char** argv) {
     return usage_error(*app, refused.what());
   }
   if (app->get_subcommands().empty()) {
-    return usage_error(*app, "there is no sub-command; expected serve or stat");
+    return usage_error(*app, "there is no sub-command; expected serve, stat or sample");
   }
   if (app->got_subcommand("stat")) {
     return run_stat(command_line.stat);
+  }
+  if (app->got_subcommand("sample")) {
+    const auto sample = parse_sample_options(command_line.sample);
+    return sample ? run_sample(*sample) : usage_error(*app, sample.error().message);
   }
   const auto options = parse_serve_options(command_line.serve);
   return options ? run_serve(*options) : usage_error(*app, options.error().message);

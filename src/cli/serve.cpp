@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 
 #include "uzram/device.hpp"
 
@@ -25,6 +24,7 @@
 #include "control/device_directory.hpp"
 #include "control/runtime_dir.hpp"
 #include "frontend/nbd/server.hpp"
+#include "os/descriptor_limit.hpp"
 
 namespace uzram::cli {
 namespace {
@@ -77,15 +77,6 @@ class StopSignals {
 
   sigset_t set_{};
 };
-
-// Every connection takes a descriptor; the default of 1024 is for programs that use select.
-void raise_descriptor_limit() noexcept {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
 
 // All that runs. Destroyed in the reverse order: who uses something goes first.
 struct Running {
@@ -244,7 +235,7 @@ std::string describe(const ServeOptions& options, const Running& running) {
 int run_serve(const ServeOptions& options) {
   const StopSignals signals;
   ::signal(SIGPIPE, SIG_IGN);
-  raise_descriptor_limit();
+  os::raise_descriptor_limit();
   Running running;
   if (const auto started = start(options, running); !started) {
     log(LogLevel::error, started.error().message);

@@ -12,6 +12,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "os/descriptor.hpp"
+
 namespace uzram::os {
 namespace {
 
@@ -19,23 +21,6 @@ constexpr std::uint64_t kLongestMapping = std::uint64_t{1} << 40;
 // Bits of a pagemap entry.
 constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kFileOrShared = std::uint64_t{1} << 61;
-
-// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
- private:
-  const int fd_;
-};
 
 struct Mapping {
   std::uint64_t begin = 0;
@@ -230,11 +215,11 @@ Error not_allowed(pid_t pid, const std::string& name, const std::string& uids, i
                         user_name(owner) + ", and " + user_name(::geteuid()) +
                         " may not read its memory; ";
   if (::geteuid() == 0) {
-    message += "this container lacks CAP_SYS_PTRACE";
+    message += "the kernel refuses it even root (no CAP_SYS_PTRACE, or a security module)";
   } else if (owner == ::geteuid()) {
     message += "run as root, or see kernel.yama.ptrace_scope";
   } else {
-    message += "run as " + user_name(owner) + " or root";
+    message += "run as " + (owner == 0 ? "" : user_name(owner) + " or ") + "root";
   }
   return {Errc::system, problem, std::move(message)};
 }

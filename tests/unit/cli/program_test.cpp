@@ -244,7 +244,7 @@ TEST_F(UzramProgram, version_and_help_are_printed_and_succeed) {
 
 TEST_F(UzramProgram, a_wrong_command_line_is_named_and_exits_with_2) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{}, "serve or stat"},
+      {{}, "serve, stat"},
       {{"bogus"}, "bogus"},
       {{"serve"}, "--size"},
       {{"serve", "--bogus"}, "--bogus"},
