@@ -1,1 +1,117 @@
-// Being written.
+// The engine in process: a Device made for the run, used through its own calls (one request at a
+// time) or a Queue (several).
+#include <string>
+#include <utility>
+
+#include "uzram/device.hpp"
+
+#include "bench/target.hpp"
+
+namespace uzram::bench {
+namespace {
+
+class EnginePort final : public Port {
+ public:
+  explicit EnginePort(Device& device) : device_(device), queue_(device) {}
+
+  void submit(std::span<Request* const> batch) noexcept override {
+    queue_.submit(batch);
+    in_flight_ += batch.size();
+  }
+
+  Request* reap() noexcept override {
+    if (in_flight_ == 0) {
+      return nullptr;
+    }
+    --in_flight_;
+    return note(queue_.reap());
+  }
+
+  bool has_completed() const noexcept override { return in_flight_ != 0; }
+
+  void execute(Request& request) noexcept override {
+    switch (request.op) {
+      case Op::read:
+        request.status = device_.read(request.offset, {request.buffer, request.length});
+        break;
+      case Op::write:
+        request.status = device_.write(request.offset, {request.buffer, request.length});
+        break;
+      case Op::discard:
+        request.status = device_.discard(request.offset, request.length);
+        break;
+      case Op::write_zeroes:
+      case Op::allocate_zeroes:
+        request.status =
+            device_.write_zeroes(request.offset, request.length, request.op == Op::allocate_zeroes);
+        break;
+      case Op::flush:
+        request.status = device_.flush();
+        break;
+    }
+    note(&request);
+  }
+
+  std::string failure() const override {
+    std::string text = std::string(errno_name(failed_)) + ", " + std::string(describe(failed_));
+    if (failed_ == Errc::no_space) {
+      text += "; take a smaller --size or raise the limit";
+    }
+    return text;
+  }
+
+ private:
+  Request* note(Request* request) noexcept {
+    if (request->status != Errc::ok) [[unlikely]] {
+      failed_ = request->status;
+    }
+    return request;
+  }
+
+  Device& device_;
+  Queue queue_;
+  std::size_t in_flight_ = 0;
+  Errc failed_ = Errc::ok;
+};
+
+class EngineTarget final : public Target {
+ public:
+  EngineTarget(std::unique_ptr<Device> device, std::string mode) : device_(std::move(device)) {
+    const DeviceOptions options = device_->options();
+    info_ = {"function call", options.algorithm, options.level, std::move(mode),
+             options.max_comp_streams};
+  }
+
+  const TargetInfo& info() const noexcept override { return info_; }
+
+  Result<std::unique_ptr<Port>> open_port(std::uint32_t /*iodepth*/) override {
+    return std::unique_ptr<Port>(std::make_unique<EnginePort>(*device_));
+  }
+
+  MemoryUse memory() const override {
+    const DeviceStats stats = device_->stats();
+    return {stats.orig_data_size, stats.compr_data_size, stats.mem_used_total,
+            stats.mem_used_max + stats.table_bytes + stats.metadata_bytes};
+  }
+
+ private:
+  std::unique_ptr<Device> device_;
+  TargetInfo info_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> open_engine_target(const TargetConfig& config,
+                                                   const TargetNeeds& needs) {
+  DeviceOptions options = config.device.options;
+  options.name = "bench";
+  options.disksize_bytes = needs.size_bytes;
+  auto device = Device::create(options);
+  if (!device) {
+    return std::move(device).error();
+  }
+  return std::unique_ptr<Target>(
+      std::make_unique<EngineTarget>(*std::move(device), config.device.mode));
+}
+
+}  // namespace uzram::bench

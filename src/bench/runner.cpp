@@ -1,1 +1,221 @@
-// Being written.
+#include "bench/runner.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "bench/cell.hpp"
+#include "bench/crew.hpp"
+#include "bench/memory_check.hpp"
+#include "bench/progress.hpp"
+#include "bench/resources.hpp"
+
+namespace uzram::bench {
+namespace {
+
+// Long enough that waking the jobs costs nothing to speak of.
+constexpr std::uint64_t kStretchBytes = std::uint64_t{64} << 20;
+constexpr double kStretchSeconds = 0.25;
+
+std::uint32_t stretches_of(const Phase& phase) noexcept {
+  double stretches = phase.runtime_s / kStretchSeconds;
+  if (phase.runtime_s <= 0) {
+    // Several jobs end a stretch at different moments; longer ones make that matter less.
+    const std::uint64_t shortest = kStretchBytes * std::max<std::uint64_t>(1, phase.jobs / 2);
+    const std::uint64_t bytes = phase.job_bytes * phase.loops * phase.jobs;
+    stretches = static_cast<double>(bytes / shortest);
+  }
+  return static_cast<std::uint32_t>(std::clamp(stretches, 1.0, double{kMostStretches}));
+}
+
+// The targets of a group during one round.
+struct Opened {
+  std::unique_ptr<Target> target;
+  std::unique_ptr<Contents> contents;
+  std::unique_ptr<Crew> crew;
+  double elapsed_s = 0;
+  Usage usage;
+};
+
+class Runner {
+ public:
+  Runner(const Plan& plan, const std::atomic<bool>& stop, int progress_fd)
+      : plan_(plan), stop_(stop), progress_(steps_of(plan), progress_fd) {
+    for (const Group& group : plan.groups) {
+      cells_.emplace_back(group.phases.size());
+      for (auto& cells : cells_.back()) {
+        cells.resize(group.targets.size());
+      }
+    }
+  }
+
+  Result<void> run() {
+    for (round_ = 0; round_ < plan_.rounds; ++round_) {
+      for (group_ = 0; group_ < plan_.groups.size(); ++group_) {
+        if (auto done = run_group(plan_.groups[group_]); !done) {
+          return done;
+        }
+        if (stop_.load()) {
+          return {};
+        }
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Row> rows() const {
+    std::vector<Row> rows;
+    for (std::size_t group = 0; group < plan_.groups.size(); ++group) {
+      for (std::size_t phase = 0; phase < plan_.groups[group].phases.size(); ++phase) {
+        if (plan_.groups[group].phases[phase].timed) {
+          add_rows(plan_.groups[group], phase, cells_[group][phase], rows);
+        }
+      }
+    }
+    return rows;
+  }
+
+ private:
+  static std::size_t steps_of(const Plan& plan) {
+    std::size_t steps = 0;
+    for (const Group& group : plan.groups) {
+      steps += group.phases.size();
+    }
+    return steps * plan.rounds;
+  }
+
+  static void add_rows(const Group& group, std::size_t phase, const std::vector<Cell>& cells,
+                       std::vector<Row>& rows) {
+    const Cell* codec = nullptr;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (group.targets[i].kind == TargetKind::codec && codec == nullptr) {
+        codec = &cells[i];
+      }
+    }
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (!cells[i].empty()) {
+        rows.push_back(
+            cells[i].row(group.phases[phase], group.targets[i], *group.data, cells.front(), codec));
+      }
+    }
+  }
+
+  Result<void> open_targets(const Group& group, std::vector<Opened>& opened) {
+    TargetNeeds needs{group.size_bytes, group.data, 1};
+    bool verifies = false;
+    for (const Phase& phase : group.phases) {
+      needs.iodepth = std::max(needs.iodepth, phase.iodepth);
+      verifies |= phase.verify;
+    }
+    for (const TargetConfig& config : group.targets) {
+      auto target = open_target(config, needs);
+      if (!target) {
+        return std::move(target).error();
+      }
+      opened.emplace_back().target = *std::move(target);
+      if (verifies) {
+        opened.back().contents =
+            std::make_unique<Contents>(group.data, group.size_bytes / kDataPage);
+      }
+    }
+    return {};
+  }
+
+  Result<void> run_group(const Group& group) {
+    std::vector<Opened> opened;
+    if (auto done = open_targets(group, opened); !done) {
+      return done;
+    }
+    for (std::size_t phase = 0; phase < group.phases.size() && !stop_.load(); ++phase) {
+      progress_.step("round " + std::to_string(round_ + 1) + "/" + std::to_string(plan_.rounds) +
+                     "  " + group.data->name() + " " + group.phases[phase].op + ", " +
+                     std::to_string(group.phases[phase].jobs) + " jobs");
+      if (auto done = run_phase(group, phase, opened); !done) {
+        return done;
+      }
+    }
+    return {};
+  }
+
+  Result<void> run_phase(const Group& group, std::size_t index, std::vector<Opened>& opened) {
+    const Phase& phase = group.phases[index];
+    for (std::size_t i = 0; i < opened.size(); ++i) {
+      auto crew = Crew::make(phase, *opened[i].target, group.data, opened[i].contents.get(), stop_);
+      if (!crew) {
+        return name_target(group.targets[i], std::move(crew).error());
+      }
+      opened[i].crew = *std::move(crew);
+      opened[i].elapsed_s = 0;
+      opened[i].usage = {};
+    }
+    const std::uint32_t stretches = stretches_of(phase);
+    for (std::uint32_t stretch = 0; stretch < stretches; ++stretch) {
+      // Whoever goes first finds other caches, so the first one changes.
+      for (std::size_t turn = 0; turn < opened.size(); ++turn) {
+        const std::size_t i = (turn + stretch + round_) % opened.size();
+        if (auto done = run_stretch(opened[i], stretch, stretches); !done) {
+          return name_target(group.targets[i], std::move(done).error());
+        }
+      }
+    }
+    for (std::size_t i = 0; i < opened.size(); ++i) {
+      if (phase.timed && !stop_.load()) {
+        cells_[group_][index][i].add_round(opened[i].elapsed_s, *opened[i].crew, opened[i].usage,
+                                           *opened[i].target);
+      }
+      opened[i].crew.reset();
+    }
+    return {};
+  }
+
+  static Usage usage_now(const Target& target) {
+    const std::optional<pid_t> server = target.server();
+    return server ? own_usage() + usage_of(*server) : own_usage();
+  }
+
+  static Result<void> run_stretch(Opened& opened, std::uint32_t index, std::uint32_t count) {
+    const Usage before = usage_now(*opened.target);
+    auto elapsed = opened.crew->run(index, count);
+    if (!elapsed) {
+      return std::move(elapsed).error();
+    }
+    opened.elapsed_s += *elapsed;
+    opened.usage = opened.usage + (usage_now(*opened.target) - before);
+    return {};
+  }
+
+  static Error name_target(const TargetConfig& config, Error error) {
+    error.message.insert(0, "target " + config.label + ": ");
+    return error;
+  }
+
+  const Plan& plan_;
+  const std::atomic<bool>& stop_;
+  Progress progress_;
+  std::uint32_t round_ = 0;
+  std::size_t group_ = 0;
+  // By group, phase and target.
+  std::vector<std::vector<std::vector<Cell>>> cells_;
+};
+
+}  // namespace
+
+Result<ResultFile> run_plan(const Plan& plan, const std::atomic<bool>& stop, int progress_fd) {
+  if (auto fits = check_memory(plan); !fits) {
+    return std::move(fits).error();
+  }
+  ResultFile results;
+  results.machine = describe_machine();
+  results.suite = plan.suite;
+  results.parameters = plan.parameters;
+  results.notes = plan.notes;
+  Runner runner(plan, stop, progress_fd);
+  if (auto done = runner.run(); !done) {
+    return std::move(done).error();
+  }
+  results.interrupted = stop.load();
+  results.rows = runner.rows();
+  return results;
+}
+
+}  // namespace uzram::bench

@@ -1,1 +1,91 @@
-// Being written.
+#include "bench/slow_port.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace uzram::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class SlowPort final : public Port {
+ public:
+  SlowPort(std::unique_ptr<Port> port, double percent)
+      : port_(std::move(port)), percent_(percent) {}
+
+  void submit(std::span<Request* const> batch) noexcept override { port_->submit(batch); }
+
+  Request* reap() noexcept override {
+    Request* const request = port_->reap();
+    after_request();
+    return request;
+  }
+
+  bool has_completed() const noexcept override { return port_->has_completed(); }
+
+  void execute(Request& request) noexcept override {
+    port_->execute(request);
+    after_request();
+  }
+
+  void begin() noexcept override {
+    port_->begin();
+    worked_since_ = Clock::now();
+    requests_ = 0;
+  }
+
+  std::string failure() const override { return port_->failure(); }
+
+ private:
+  // Reading the clock at every request would itself slow them down.
+  static constexpr unsigned kRequests = 32;
+
+  void after_request() noexcept {
+    if (++requests_ < kRequests) {
+      return;
+    }
+    const auto worked = Clock::now() - worked_since_;
+    const auto until =
+        worked_since_ + std::chrono::duration_cast<Clock::duration>(worked * (1 + percent_ / 100));
+    do {
+      worked_since_ = Clock::now();
+    } while (worked_since_ < until);
+    requests_ = 0;
+  }
+
+  std::unique_ptr<Port> port_;
+  const double percent_;
+  Clock::time_point worked_since_ = Clock::now();
+  unsigned requests_ = 0;
+};
+
+class SlowTarget final : public Target {
+ public:
+  SlowTarget(std::unique_ptr<Target> target, double percent)
+      : target_(std::move(target)), percent_(percent) {}
+
+  const TargetInfo& info() const noexcept override { return target_->info(); }
+
+  Result<std::unique_ptr<Port>> open_port(std::uint32_t iodepth) override {
+    auto port = target_->open_port(iodepth);
+    if (!port) {
+      return port;
+    }
+    return std::unique_ptr<Port>(std::make_unique<SlowPort>(*std::move(port), percent_));
+  }
+
+  MemoryUse memory() const override { return target_->memory(); }
+  std::optional<pid_t> server() const override { return target_->server(); }
+
+ private:
+  std::unique_ptr<Target> target_;
+  const double percent_;
+};
+
+}  // namespace
+
+std::unique_ptr<Target> make_slow_target(std::unique_ptr<Target> target, double percent) {
+  return std::make_unique<SlowTarget>(std::move(target), percent);
+}
+
+}  // namespace uzram::bench

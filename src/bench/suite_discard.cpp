@@ -1,1 +1,116 @@
-// Being written.
+// The discard experiment: many discards in flight.
+//
+// For each block size and number of jobs: fill (not timed), discard all of it in order, discard the
+// holes that are left, fill again, discard in random order. Each job has a thread of its own and one
+// synchronous discard in flight ("sync"); one thread with all of them in flight through io_uring
+// ("uring") is not in this version.
+#include <utility>
+
+#include "bench/suite_parts.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr Defaults kDefaults = {"engine", "1G", "64", "4K,1M", "1", "1", "0"};
+
+Phase fill_of(const Settings& settings) {
+  constexpr std::uint64_t kFillBlock = std::uint64_t{1} << 20;
+  Phase fill;
+  fill.op = "fill";
+  fill.access = Access::write;
+  fill.block_size = kFillBlock;
+  fill.job_bytes = settings.size_bytes;
+  fill.timed = false;
+  return fill;
+}
+
+std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
+                             std::uint64_t block_size) {
+  Phase phase;
+  phase.access = Access::discard;
+  phase.jobs = jobs;
+  phase.block_size = block_size;
+  phase.job_bytes = settings.size_bytes / jobs / block_size * block_size;
+  phase.job_stride = phase.job_bytes;
+  phase.runtime_s = settings.runtime_s;
+  phase.loops = settings.loops;
+  phase.latency = true;
+  std::vector<Phase> phases = {fill_of(settings)};
+  phase.op = "discard";
+  phase.state = "stored";
+  phases.push_back(phase);
+  phase.state = "holes";
+  phases.push_back(phase);
+  phases.push_back(fill_of(settings));
+  phase.op = "randdiscard";
+  phase.state = "stored";
+  phase.random = true;
+  phases.push_back(phase);
+  return phases;
+}
+
+Result<void> check_methods(const SuiteOptions& options) {
+  auto methods = parse_words("--method", options.methods.empty() ? "sync" : options.methods);
+  if (!methods) {
+    return std::move(methods).error();
+  }
+  for (const std::string& method : *methods) {
+    if (method == "uring") {
+      return Error{Errc::unsupported, 0,
+                   "--method \"uring\": asynchronous discard through io_uring is not in this "
+                   "version; --method sync measures synchronous threads"};
+    }
+    if (method != "sync") {
+      return Error{Errc::invalid_argument, 0,
+                   "--method \"" + method + "\": expected sync or uring"};
+    }
+  }
+  return {};
+}
+
+Result<void> check_targets(const std::vector<TargetConfig>& targets) {
+  for (const TargetConfig& target : targets) {
+    if (target.kind == TargetKind::codec) {
+      return Error{Errc::unsupported, 0,
+                   "--target \"" + target.given +
+                       "\": a codec has nothing to discard; expected engine, zram, a block device "
+                       "or an NBD URI"};
+    }
+    if (target.io == IoPath::uring) {
+      return Error{Errc::unsupported, 0,
+                   "--target \"" + target.given +
+                       "\": asynchronous discard through io_uring is not in this version; leave "
+                       "out io=uring"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> plan_discard(const SuiteOptions& options) {
+  if (auto known = check_methods(options); !known) {
+    return std::move(known).error();
+  }
+  auto settings = read_settings(options, kDefaults);
+  if (!settings) {
+    return std::move(settings).error();
+  }
+  auto algorithms = read_algorithms(options, "lz4");
+  auto checked = check_targets(settings->targets);
+  auto data = options.data.empty() ? Result<DataSets>(DataSets{}) : make_data_sets(options.data);
+  if (const Error* const error = first_error(algorithms, checked, data)) {
+    return *error;
+  }
+  if (data->empty()) {
+    auto compressible = compressible_data(50);
+    if (!compressible) {
+      return std::move(compressible).error();
+    }
+    data->push_back(*std::move(compressible));
+  }
+  const std::vector<TargetConfig> targets = settings->targets;
+  return make_groups(*std::move(settings), options, *data, *algorithms, targets, phases_of);
+}
+
+}  // namespace uzram::bench

@@ -63,8 +63,14 @@ class Port {
   // Waits for a request to complete and returns it; nullptr when none is in flight.
   [[nodiscard]] virtual Request* reap() noexcept = 0;
 
+  // Whether reap() would return a request without waiting.
+  [[nodiscard]] virtual bool has_completed() const noexcept { return false; }
+
   // One request from start to end. REQUIRES: none is in flight.
   virtual void execute(Request& request) noexcept = 0;
+
+  // A stretch of requests begins; before it the job was idle.
+  virtual void begin() noexcept {}
 
   // Why the last failed request failed, for people: "Connection reset by peer".
   [[nodiscard]] virtual std::string failure() const = 0;

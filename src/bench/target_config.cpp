@@ -1,1 +1,239 @@
-// Being written.
+#include "bench/target_config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "codec/codec.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr std::string_view kEngineKeys =
+    "algorithm, level, streams, mode, workers, mem-limit, slowdown";
+constexpr std::string_view kCodecKeys = "algorithm, level, slowdown";
+constexpr std::string_view kZramKeys = "algorithm, level, io, slowdown";
+constexpr std::string_view kBlockKeys = "io, slowdown";
+
+Error refuse(std::string_view target, std::string_view what) {
+  return {Errc::invalid_argument, 0,
+          "--target \"" + std::string(target) + "\": " + std::string(what)};
+}
+
+std::string_view keys_of(TargetKind kind) noexcept {
+  switch (kind) {
+    case TargetKind::engine:
+      return kEngineKeys;
+    case TargetKind::codec:
+      return kCodecKeys;
+    case TargetKind::zram:
+      return kZramKeys;
+    case TargetKind::block_device:
+    case TargetKind::nbd:
+      break;
+  }
+  return kBlockKeys;
+}
+
+// Whether `key` is one of the names in `list`.
+bool contains(std::string_view list, std::string_view key) noexcept {
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(", "), list.size());
+    if (list.substr(0, comma) == key) {
+      return true;
+    }
+    list.remove_prefix(std::min(comma + 2, list.size()));
+  }
+  return false;
+}
+
+Result<void> set_io(TargetConfig& config, std::string_view value) {
+  if (value == "psync") {
+    config.io = IoPath::psync;
+  } else if (value == "uring") {
+    config.io = IoPath::uring;
+  } else if (value == "auto") {
+    config.io = IoPath::automatic;
+  } else {
+    return refuse(config.given, "io=" + std::string(value) + ": expected psync, uring or auto");
+  }
+  return {};
+}
+
+Result<void> set_slowdown(TargetConfig& config, std::string_view value) {
+  constexpr double kMost = 1000;
+  std::string_view number = value;
+  if (!number.empty() && number.back() == '%') {
+    number.remove_suffix(1);
+  }
+  const char* const end = number.data() + number.size();
+  const auto [rest, problem] = std::from_chars(number.data(), end, config.slowdown_percent);
+  // Written so that NaN is refused too.
+  const bool possible = config.slowdown_percent >= 0 && config.slowdown_percent <= kMost;
+  if (problem != std::errc{} || rest != end || !possible) {
+    return refuse(config.given, "slowdown=" + std::string(value) +
+                                    ": expected a percentage from 0 to 1000, such as 5");
+  }
+  return {};
+}
+
+Result<void> set_key(TargetConfig& config, std::string_view key, std::string_view value) {
+  if (!contains(keys_of(config.kind), key)) {
+    return refuse(config.given, "there is no key \"" + std::string(key) +
+                                    "\" for this kind of target; expected " +
+                                    std::string(keys_of(config.kind)));
+  }
+  if (key == "io") {
+    return set_io(config, value);
+  }
+  if (key == "slowdown") {
+    return set_slowdown(config, value);
+  }
+  config.algorithm_given |= key == "algorithm" || key == "level";
+  config.streams_given |= key == "streams";
+  config.mode_given |= key == "mode";
+  const std::string option = "--target " + config.given + ": " + std::string(key);
+  if (key == "algorithm" && config.kind == TargetKind::zram) {
+    // The kernel knows others than this program; it will say so itself.
+    config.device.options.algorithm = value;
+    return {};
+  }
+  if (key == "streams") {
+    return control::set_device_key(config.device, option, "max-comp-streams",
+                                   value == "per-cpu" ? "0" : value);
+  }
+  return control::set_device_key(config.device, option, key, value);
+}
+
+Result<void> set_pair(TargetConfig& config, std::string_view pair) {
+  const std::size_t equals = pair.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    return refuse(config.given, "\"" + std::string(pair) +
+                                    "\": expected KEY=VALUE, separated by colons, with the keys " +
+                                    std::string(keys_of(config.kind)));
+  }
+  return set_key(config, pair.substr(0, equals), pair.substr(equals + 1));
+}
+
+// Paths hold colons too, as those of /dev/disk/by-path; keys are the last parts that look like some.
+Result<TargetConfig> parse_path(TargetConfig config) {
+  std::string_view path = config.given;
+  config.kind = TargetKind::block_device;
+  while (true) {
+    const std::size_t colon = path.rfind(':');
+    const std::string_view last = colon == std::string_view::npos ? "" : path.substr(colon + 1);
+    const std::size_t equals = last.find('=');
+    if (equals == std::string_view::npos || !contains(kBlockKeys, last.substr(0, equals))) {
+      break;
+    }
+    if (auto set = set_pair(config, last); !set) {
+      return set.error();
+    }
+    path = path.substr(0, colon);
+  }
+  config.address = path;
+  return config;
+}
+
+Result<TargetConfig> parse_keys(TargetConfig config) {
+  std::string_view rest = config.given;
+  const std::size_t colon = std::min(rest.find(':'), rest.size());
+  const std::string_view name = rest.substr(0, colon);
+  if (name == "engine") {
+    config.kind = TargetKind::engine;
+  } else if (name == "codec") {
+    config.kind = TargetKind::codec;
+  } else if (name == "zram") {
+    config.kind = TargetKind::zram;
+  } else {
+    return refuse(config.given,
+                  "expected engine, codec or zram, each with :KEY=VALUE as wanted, the path of a "
+                  "block device, or an NBD URI (nbd+unix:///NAME?socket=PATH, nbd://HOST/NAME)");
+  }
+  rest.remove_prefix(colon);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::size_t end = std::min(rest.find(':'), rest.size());
+    if (auto set = set_pair(config, rest.substr(0, end)); !set) {
+      return set.error();
+    }
+    rest.remove_prefix(end);
+  }
+  if (auto possible = check_level(config); !possible) {
+    return std::move(possible).error();
+  }
+  return config;
+}
+
+}  // namespace
+
+Result<TargetConfig> parse_target(std::string_view text) {
+  TargetConfig config;
+  config.given = text;
+  config.label = text;
+  if (text.substr(0, 1) == "/") {
+    return parse_path(std::move(config));
+  }
+  constexpr std::array<std::string_view, 4> kSchemes = {"nbd://", "nbds://", "nbd+unix://",
+                                                        "nbds+unix://"};
+  if (std::any_of(kSchemes.begin(), kSchemes.end(), [text](std::string_view scheme) {
+        return text.substr(0, scheme.size()) == scheme;
+      })) {
+    config.kind = TargetKind::nbd;
+    config.address = text;
+    return config;
+  }
+  return parse_keys(std::move(config));
+}
+
+Result<std::vector<TargetConfig>> parse_targets(const std::vector<std::string>& lists) {
+  std::vector<TargetConfig> targets;
+  for (const std::string& list : lists) {
+    std::string_view rest = list;
+    while (true) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      auto target = parse_target(rest.substr(0, comma));
+      if (!target) {
+        return target.error();
+      }
+      targets.push_back(*std::move(target));
+      if (comma == rest.size()) {
+        break;
+      }
+      rest.remove_prefix(comma + 1);
+    }
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const auto same = std::count_if(
+        targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(i),
+        [&](const TargetConfig& earlier) { return earlier.given == targets[i].given; });
+    if (same != 0) {
+      targets[i].label += "#" + std::to_string(same + 1);
+    }
+  }
+  return targets;
+}
+
+Result<void> check_level(const TargetConfig& config) {
+  if (config.kind == TargetKind::engine || config.kind == TargetKind::codec) {
+    const DeviceOptions& options = config.device.options;
+    if (auto made = codec::make(options.algorithm, options.level, kDefaultPageSize); !made) {
+      Error error = std::move(made).error();
+      error.message.insert(0, "target \"" + config.label + "\": ");
+      return error;
+    }
+  }
+  return {};
+}
+
+Result<void> vary(TargetConfig& config, std::string_view key, std::string_view value) {
+  if (auto set = set_key(config, key, value); !set) {
+    return set;
+  }
+  config.label += ":" + std::string(key) + "=" + std::string(value);
+  return {};
+}
+
+}  // namespace uzram::bench

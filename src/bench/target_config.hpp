@@ -52,6 +52,9 @@ Result<TargetConfig> parse_target(std::string_view text);
 // Targets separated by commas. Labels are made unique.
 Result<std::vector<TargetConfig>> parse_targets(const std::vector<std::string>& lists);
 
+// Whether the compressor takes the level; the kernel's says so itself when it is opened.
+Result<void> check_level(const TargetConfig& config);
+
 // Sets one key as the text would: `algorithm`, `level`, `streams`, `mode`, `workers`, …; for the
 // variants of suites. Appends it to the label.
 Result<void> vary(TargetConfig& config, std::string_view key, std::string_view value);

@@ -132,6 +132,7 @@ std::unique_ptr<CLI::App> make_app(CommandLine& into) {
   add_serve(*app, into.serve);
   add_stat(*app, into.stat);
   add_sample(*app, into.sample);
+  add_bench(*app, into.bench);
   return app;
 }
 

@@ -1,6 +1,6 @@
 // The program's command line: sub-commands, options and their help.
 //
-// Role: says what there is; what values mean is in serve_options and stat.
+// Role: says what there is; what values mean is in the files of the sub-commands.
 // Threads: one.
 // Errors: parsing throws CLI::ParseError, which main catches.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include <CLI/App.hpp>
 
+#include "cli/bench.hpp"
 #include "cli/sample.hpp"
 #include "cli/serve_options.hpp"
 #include "cli/stat.hpp"
@@ -19,9 +20,10 @@ struct CommandLine {
   ServeArguments serve;
   StatArguments stat;
   SampleArguments sample;
+  BenchArguments bench;
 };
 
-// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat", "sample".
+// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat", "sample", "bench".
 [[nodiscard]] std::unique_ptr<CLI::App> make_app(CommandLine& into);
 
 }  // namespace uzram::cli

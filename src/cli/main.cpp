@@ -9,6 +9,7 @@
 #include <CLI/Error.hpp>
 
 #include "base/log.hpp"
+#include "cli/bench.hpp"
 #include "cli/command_line.hpp"
 #include "cli/output.hpp"
 #include "cli/sample.hpp"
@@ -23,8 +24,9 @@ constexpr int kUsage = 2;
 
 int usage_error(const CLI::App& app, const std::string& message) {
   std::string command = "uzram";
-  for (const CLI::App* const chosen : app.get_subcommands()) {
-    command += " " + chosen->get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().front();
+    command += " " + at->get_name();
   }
   log(LogLevel::error, message + "; see `" + command + " --help`");
   return kUsage;
@@ -41,10 +43,17 @@ int run(int argc, char** argv) {
     return usage_error(*app, refused.what());
   }
   if (app->get_subcommands().empty()) {
-    return usage_error(*app, "there is no sub-command; expected serve, stat or sample");
+    return usage_error(*app, "there is no sub-command; expected serve, stat, sample or bench");
   }
   if (app->got_subcommand("stat")) {
     return run_stat(command_line.stat);
+  }
+  if (app->got_subcommand("bench")) {
+    const auto chosen = app->get_subcommand("bench")->get_subcommands();
+    return chosen.empty() ? usage_error(*app,
+                                        "bench: there is no suite; expected streams, async, "
+                                        "nowait, discard, pages, report or compare")
+                          : run_bench(chosen.front()->get_name(), command_line.bench);
   }
   if (app->got_subcommand("sample")) {
     const auto sample = parse_sample_options(command_line.sample);

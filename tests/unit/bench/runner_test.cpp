@@ -1,1 +1,260 @@
-// Being written.
+#include "bench/runner.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "bench/job.hpp"
+#include "bench/suite.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr int kNoProgress = -1;
+
+SuiteOptions small_options(const std::string& targets) {
+  SuiteOptions options;
+  options.targets = {targets};
+  options.size = "8M";
+  options.rounds = "3";
+  options.data.buffer_compress_percentage = "50";
+  options.verify = "crc32c";
+  return options;
+}
+
+Result<ResultFile> run(std::string_view suite, const SuiteOptions& options) {
+  const auto plan = make_plan(suite, options);
+  if (!plan) {
+    return plan.error();
+  }
+  const std::atomic<bool> stop{false};
+  return run_plan(*plan, stop, kNoProgress);
+}
+
+TEST(Runner, every_suite_runs_and_verifies_on_engine_and_codec) {
+  for (const char* const suite : {"pages", "streams"}) {
+    for (const char* const iodepth : {"1", "8"}) {
+      SuiteOptions options = small_options("codec,engine");
+      options.jobs = "1,3";
+      options.iodepth = iodepth;
+      options.block_sizes = "4K,64K";
+      const auto results = run(suite, options);
+      ASSERT_TRUE(results.has_value()) << suite << ": " << results.error().message;
+      EXPECT_FALSE(results->interrupted);
+      EXPECT_FALSE(results->rows.empty());
+      for (const Row& row : results->rows) {
+        EXPECT_EQ(row.rounds, 3U);
+        EXPECT_EQ(row.ratio_to_first.values().size(), 3U);
+        EXPECT_GT(row.mb_per_s.min(), 0);
+        EXPECT_EQ(row.corpus, "compress-50");
+      }
+    }
+  }
+}
+
+TEST(Runner, discard_leaves_nothing_stored) {
+  SuiteOptions options = small_options("engine");
+  options.jobs = "4";
+  const auto results = run("discard", options);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  for (const Row& row : results->rows) {
+    // The pool keeps a few spans for what comes next; nothing is stored in them.
+    EXPECT_FALSE(row.compr_ratio.has_value()) << row.op << " " << row.state;
+    EXPECT_LT(*row.mem_used, std::uint64_t{2} << 20) << row.op << " " << row.state;
+    EXPECT_TRUE(row.latency.has_value());
+  }
+  // Two block sizes, and of each in order, of holes, at random.
+  EXPECT_EQ(results->rows.size(), 6U);
+}
+
+TEST(Runner, nowait_measures_latency_and_verifies) {
+  SuiteOptions options = small_options("engine");
+  options.jobs = "4";
+  options.runtime = "0.05";
+  options.rounds = "1";
+  const auto results = run("nowait", options);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  std::vector<std::string> ops;
+  for (const Row& row : results->rows) {
+    ops.push_back(row.op);
+    ASSERT_TRUE(row.latency.has_value());
+    ASSERT_TRUE(row.submit_latency.has_value());
+    EXPECT_LE(row.submit_latency->p50_ns, row.latency->max_ns);
+  }
+  EXPECT_EQ(ops, (std::vector<std::string>{"randwrite", "verify", "randwrite", "randread"}));
+}
+
+TEST(Runner, rows_tell_ratio_and_memory) {
+  const auto results = run("pages", small_options("codec,engine"));
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  ASSERT_EQ(results->rows.size(), 8U);
+  for (const Row& row : results->rows) {
+    ASSERT_TRUE(row.compr_ratio.has_value());
+    EXPECT_NEAR(*row.compr_ratio, 1.95, 0.1) << row.label;
+    EXPECT_EQ(row.mem_ratio.has_value(), row.label == "engine");
+    EXPECT_EQ(row.ratio_to_codec.values().size(), 3U);
+    EXPECT_EQ(row.path.substr(0, 13), "function call");
+  }
+}
+
+TEST(Runner, a_full_target_is_named_and_nothing_else_happens) {
+  const auto results = run("pages", small_options("engine:mem-limit=1M"));
+  ASSERT_FALSE(results.has_value());
+  for (const char* const part : {"engine:mem-limit=1M", "fill", "ENOSPC", "--size"}) {
+    EXPECT_NE(results.error().message.find(part), std::string::npos) << results.error().message;
+  }
+}
+
+TEST(Runner, what_cannot_fit_is_refused_before_it_is_tried) {
+  SuiteOptions options = small_options("engine");
+  options.size = "16T";
+  options.data.buffer_compress_percentage.clear();
+  options.data.buffer_random = true;
+  options.verify.clear();
+  const auto results = run("pages", options);
+  ASSERT_FALSE(results.has_value());
+  EXPECT_NE(results.error().message.find("--size"), std::string::npos) << results.error().message;
+}
+
+TEST(Runner, stops_when_asked_and_says_so) {
+  const auto plan = make_plan("pages", small_options("engine"));
+  ASSERT_TRUE(plan.has_value());
+  const std::atomic<bool> stop{true};
+  const auto results = run_plan(*plan, stop, kNoProgress);
+  ASSERT_TRUE(results.has_value());
+  EXPECT_TRUE(results->interrupted);
+  EXPECT_TRUE(results->rows.empty());
+}
+
+// A target of one job that keeps the requests it gets.
+class RecordingPort final : public Port {
+ public:
+  void submit(std::span<Request* const> batch) noexcept override {
+    for (Request* const request : batch) {
+      waiting_.push_back(request);
+    }
+    most_in_flight = std::max(most_in_flight, waiting_.size());
+  }
+  Request* reap() noexcept override {
+    if (waiting_.empty()) {
+      return nullptr;
+    }
+    Request* const request = waiting_.back();
+    waiting_.pop_back();
+    execute(*request);
+    return request;
+  }
+  void execute(Request& request) noexcept override {
+    offsets.insert(request.offset);
+    ++requests;
+    request.status = request.offset == failing_offset ? Errc::corrupt : Errc::ok;
+    if (request.op == Op::read) {
+      std::fill_n(request.buffer, request.length, std::byte{1});
+    }
+  }
+  std::string failure() const override { return "made to fail"; }
+
+  void forget() {
+    offsets.clear();
+    requests = 0;
+    most_in_flight = 0;
+  }
+
+  std::multiset<std::uint64_t> offsets;
+  std::size_t requests = 0;
+  std::size_t most_in_flight = 0;
+  std::uint64_t failing_offset = ~std::uint64_t{0};
+
+ private:
+  std::vector<Request*> waiting_;
+};
+
+class JobTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto data = pattern_data("0xbadc0ffee");
+    ASSERT_TRUE(data.has_value());
+    data_ = *data;
+    phase_.op = "randwrite";
+    phase_.access = Access::write;
+    phase_.random = true;
+    phase_.job_bytes = 64 * kDataPage;
+    phase_.job_stride = phase_.job_bytes;
+  }
+
+  // The job of index 1 after all its requests.
+  std::unique_ptr<Job> run_job(Contents* contents = nullptr) {
+    auto job = Job::make(phase_, 1, data_, port_, contents, stop_);
+    EXPECT_TRUE(job.has_value());
+    (*job)->run({(*job)->blocks() * phase_.loops, 0, false});
+    return *std::move(job);
+  }
+
+  std::shared_ptr<const DataSet> data_;
+  Phase phase_;
+  RecordingPort port_;
+  std::atomic<bool> stop_{false};
+};
+
+TEST_F(JobTest, goes_over_its_own_range_once_in_each_loop) {
+  for (const std::uint32_t depth : {1U, 7U}) {
+    port_.forget();
+    phase_.iodepth = depth;
+    phase_.loops = 3;
+    const auto job = run_job();
+    EXPECT_EQ(job->counts().write_bytes, 3 * phase_.job_bytes);
+    EXPECT_EQ(port_.most_in_flight, depth == 1 ? 0U : depth);
+    for (std::uint64_t block = 0; block < 64; ++block) {
+      EXPECT_EQ(port_.offsets.count((64 + block) * kDataPage), 3U) << block;
+    }
+  }
+}
+
+TEST_F(JobTest, mixes_about_half_reads) {
+  phase_.access = Access::read_write;
+  phase_.loops = 32;
+  for (const bool random : {false, true}) {
+    phase_.random = random;
+    const auto job = run_job();
+    const double reads = static_cast<double>(job->counts().read_bytes);
+    EXPECT_NEAR(reads / static_cast<double>(32 * phase_.job_bytes), 0.5, 0.1);
+  }
+}
+
+TEST_F(JobTest, ends_at_the_first_failure_and_names_it) {
+  for (const std::uint32_t depth : {1U, 7U}) {
+    phase_.iodepth = depth;
+    port_.failing_offset = 70 * kDataPage;
+    const auto job = run_job();
+    EXPECT_EQ(job->failure(), "randwrite: a write of 4096 bytes at 286720 failed: made to fail");
+  }
+}
+
+TEST_F(JobTest, notices_wrong_content) {
+  phase_.op = "read";
+  phase_.access = Access::read;
+  phase_.verify = true;
+  Contents contents(data_, 128);
+  contents.note_write(64, 64, 0);
+  for (const std::uint32_t depth : {1U, 7U}) {
+    phase_.iodepth = depth;
+    EXPECT_NE(run_job(&contents)->failure().find("not what was written"), std::string::npos);
+  }
+}
+
+TEST_F(JobTest, a_time_limit_ends_it) {
+  auto job = Job::make(phase_, 0, data_, port_, nullptr, stop_);
+  ASSERT_TRUE(job.has_value());
+  (*job)->run({0, 2000000, false});
+  EXPECT_GE((*job)->counts().end_ns - (*job)->counts().start_ns, 2000000U);
+  EXPECT_GT(port_.requests, 64U) << "it goes over its range again and again";
+}
+
+}  // namespace
+}  // namespace uzram::bench

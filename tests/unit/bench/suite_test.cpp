@@ -1,1 +1,186 @@
-// Being written.
+#include "bench/suite.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "bench/suite_parts.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+SuiteOptions small_options() {
+  SuiteOptions options;
+  options.targets = {"engine"};
+  options.size = "16M";
+  options.data.buffer_pattern = "0xbadc0ffee";
+  return options;
+}
+
+void expect_refused(std::string_view suite, const SuiteOptions& options,
+                    const std::vector<std::string>& parts) {
+  const auto plan = make_plan(suite, options);
+  ASSERT_FALSE(plan.has_value());
+  for (const std::string& part : parts) {
+    EXPECT_NE(plan.error().message.find(part), std::string::npos)
+        << plan.error().message << " lacks " << part;
+  }
+}
+
+TEST(Suite, number_lists_have_ranges_and_no_repetitions) {
+  const auto numbers = parse_numbers("--jobs", "1-3,8,2", 10);
+  ASSERT_TRUE(numbers.has_value());
+  EXPECT_EQ(*numbers, (std::vector<std::uint32_t>{1, 2, 3, 8}));
+  for (const char* const text : {"", "0", "3-1", "1-", "-1", "11", "1,,2", "x", "1-99999999999"}) {
+    EXPECT_FALSE(parse_numbers("--jobs", text, 10).has_value()) << text;
+  }
+}
+
+TEST(Suite, seconds_have_units) {
+  EXPECT_DOUBLE_EQ(*parse_seconds("--runtime", "2m"), 120);
+  EXPECT_DOUBLE_EQ(*parse_seconds("--runtime", "0.5s"), 0.5);
+  EXPECT_DOUBLE_EQ(*parse_seconds("--runtime", "60"), 60);
+  for (const char* const text : {"", "-1", "nan", "1h", "x", "inf"}) {
+    EXPECT_FALSE(parse_seconds("--runtime", text).has_value()) << text;
+  }
+}
+
+TEST(Suite, the_size_of_a_job_is_that_of_the_experiment) {
+  // 3 GiB: 3072 / jobs - 307.2 MiB, and at ten jobs nothing would be left.
+  EXPECT_EQ(experiment_job_bytes(3072 * kMiB, 1, 4096), 2764 * kMiB);
+  EXPECT_EQ(experiment_job_bytes(3072 * kMiB, 4, 4096), 460 * kMiB);
+  EXPECT_EQ(experiment_job_bytes(3072 * kMiB, 9, 4096), 34 * kMiB);
+  EXPECT_EQ(experiment_job_bytes(3072 * kMiB, 10, 4096), 3072 * kMiB / 100 * 9 / 4096 * 4096);
+}
+
+TEST(Suite, streams_varies_the_engine_and_leaves_what_says_its_streams) {
+  SuiteOptions options = small_options();
+  options.targets = {"engine,engine:streams=2"};
+  options.jobs = "1-10";
+  const auto plan = make_plan("streams", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->groups.size(), 10U);
+  std::vector<std::string> labels;
+  for (const TargetConfig& target : plan->groups.front().targets) {
+    labels.push_back(target.label);
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"engine:streams=4", "engine:streams=8",
+                                              "engine:streams=per-cpu", "engine:streams=2"}));
+  std::vector<std::string> ops;
+  for (const Phase& phase : plan->groups.front().phases) {
+    ops.push_back(phase.op + (phase.state.empty() ? "" : " " + phase.state));
+  }
+  EXPECT_EQ(ops, (std::vector<std::string>{"read holes", "randread holes", "write", "randwrite",
+                                           "rw", "randrw", "read stored", "randread stored"}));
+}
+
+TEST(Suite, streams_has_both_buffers_of_the_experiment) {
+  SuiteOptions options = small_options();
+  options.data = {};
+  options.jobs = "1";
+  const auto plan = make_plan("streams", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  ASSERT_EQ(plan->groups.size(), 2U);
+  EXPECT_EQ(plan->groups[0].data->name(), "pattern-0xbadc0ffee");
+  EXPECT_EQ(plan->groups[1].data->name(), "compress-50");
+}
+
+TEST(Suite, every_job_stays_on_the_device) {
+  SuiteOptions options = small_options();
+  options.size = "64M";
+  options.jobs = "1-10,48";
+  options.block_sizes = "4K,64K";
+  for (const char* const name : {"streams", "nowait", "discard", "pages"}) {
+    const auto plan = make_plan(name, options);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    for (const Group& group : plan->groups) {
+      for (const Phase& phase : group.phases) {
+        EXPECT_GE(phase.job_bytes, phase.block_size);
+        EXPECT_EQ(phase.job_bytes % phase.block_size, 0U);
+        EXPECT_LE((phase.jobs - 1) * phase.job_stride + phase.job_bytes, group.size_bytes)
+            << name << " " << phase.op << " " << phase.jobs;
+      }
+    }
+  }
+}
+
+TEST(Suite, pages_has_a_group_for_each_algorithm_and_corpus) {
+  SuiteOptions options = small_options();
+  options.targets = {"codec,engine,engine:algorithm=lz4"};
+  options.algorithms = "lz4,zstd:3";
+  const auto plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  ASSERT_EQ(plan->groups.size(), 2U);
+  const auto& targets = plan->groups[1].targets;
+  ASSERT_EQ(targets.size(), 3U);
+  EXPECT_EQ(targets[0].device.options.algorithm, "zstd");
+  EXPECT_EQ(targets[0].device.options.level, 3);
+  EXPECT_EQ(targets[1].label, "engine");
+  EXPECT_EQ(targets[2].device.options.algorithm, "lz4") << "it says so itself";
+}
+
+TEST(Suite, modes_and_paths_that_are_not_built_are_refused) {
+  expect_refused("async", small_options(), {"async", "nowait"});
+  SuiteOptions options = small_options();
+  options.methods = "uring";
+  expect_refused("discard", options, {"uring", "not in this version", "sync"});
+  options = small_options();
+  options.targets = {"codec"};
+  options.jobs = "1";
+  expect_refused("discard", options, {"codec", "nothing to discard"});
+}
+
+TEST(Suite, async_with_one_mode_has_the_writer_and_the_tree_too) {
+  SuiteOptions options = small_options();
+  options.modes = "nowait";
+  options.jobs = "1,2";
+  options.tree = UZRAM_SOURCE_DIR "/src";
+  const auto plan = make_plan("async", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  std::vector<std::string> last_ops;
+  for (const Group& group : plan->groups) {
+    last_ops.push_back(group.phases.back().op);
+  }
+  EXPECT_EQ(last_ops, (std::vector<std::string>{"randread", "randread", "write", "treecopy"}));
+  EXPECT_EQ(plan->groups.back().data->name(), "tree");
+}
+
+TEST(Suite, wrong_values_are_named) {
+  const auto refused = [](auto change, const std::vector<std::string>& parts) {
+    SuiteOptions options = small_options();
+    change(options);
+    expect_refused("pages", options, parts);
+  };
+  refused([](SuiteOptions& options) { options.size = "4X"; }, {"--size", "4X"});
+  refused([](SuiteOptions& options) { options.size = "1K"; }, {"--size", "1K", "1M"});
+  refused([](SuiteOptions& options) { options.jobs = "0"; }, {"--jobs", "\"0\"", "1-10"});
+  refused([](SuiteOptions& options) { options.block_sizes = "512"; },
+          {"--block-size", "512", "4K"});
+  refused([](SuiteOptions& options) { options.iodepth = "-1"; }, {"--iodepth", "-1"});
+  refused([](SuiteOptions& options) { options.rounds = "0"; }, {"--rounds"});
+  refused([](SuiteOptions& options) { options.loops = "x"; }, {"--loops"});
+  refused([](SuiteOptions& options) { options.runtime = "soon"; }, {"--runtime", "soon"});
+  refused([](SuiteOptions& options) { options.verify = "md5"; }, {"--verify", "md5", "crc32c"});
+  refused([](SuiteOptions& options) { options.algorithms = "brotli"; }, {"brotli", "lz4"});
+  refused([](SuiteOptions& options) { options.algorithms = "lz4,"; }, {"--algorithm"});
+  refused([](SuiteOptions& options) { options.algorithms = "zstd:99"; }, {"99"});
+  refused(
+      [](SuiteOptions& options) {
+        options.data = {};
+        options.data.corpus = "/nowhere";
+      },
+      {"/nowhere"});
+  refused(
+      [](SuiteOptions& options) {
+        options.jobs = "512";
+        options.block_sizes = "1M";
+      },
+      {"--size", "512M"});
+}
+
+}  // namespace
+}  // namespace uzram::bench

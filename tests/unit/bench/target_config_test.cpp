@@ -1,1 +1,106 @@
-// Being written.
+#include "bench/target_config.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace uzram::bench {
+namespace {
+
+// That `text` is refused with a message that holds all of `parts`.
+void expect_refused(const std::string& text, const std::vector<std::string>& parts) {
+  const auto target = parse_target(text);
+  ASSERT_FALSE(target.has_value()) << text;
+  for (const std::string& part : parts) {
+    EXPECT_NE(target.error().message.find(part), std::string::npos)
+        << target.error().message << " lacks " << part;
+  }
+}
+
+TEST(TargetConfig, engine_takes_keys_of_a_device) {
+  const auto target =
+      parse_target("engine:algorithm=zstd:level=3:streams=4:mode=nowait:mem-limit=64M");
+  ASSERT_TRUE(target.has_value()) << target.error().message;
+  EXPECT_EQ(target->kind, TargetKind::engine);
+  EXPECT_EQ(target->device.options.algorithm, "zstd");
+  EXPECT_EQ(target->device.options.level, 3);
+  EXPECT_EQ(target->device.options.max_comp_streams, 4U);
+  EXPECT_EQ(target->device.options.mem_limit_bytes, std::uint64_t{64} << 20);
+  EXPECT_TRUE(target->algorithm_given);
+  EXPECT_TRUE(target->streams_given);
+  EXPECT_TRUE(target->mode_given);
+  EXPECT_EQ(target->label, target->given);
+}
+
+TEST(TargetConfig, plain_names_have_nothing_given) {
+  for (const char* const name : {"engine", "codec", "zram"}) {
+    const auto target = parse_target(name);
+    ASSERT_TRUE(target.has_value()) << target.error().message;
+    EXPECT_FALSE(target->algorithm_given || target->streams_given || target->mode_given);
+  }
+}
+
+TEST(TargetConfig, a_path_may_hold_colons) {
+  const auto target = parse_target("/dev/disk/by-path/pci-0000:00:04.0:io=uring:slowdown=2.5%");
+  ASSERT_TRUE(target.has_value()) << target.error().message;
+  EXPECT_EQ(target->kind, TargetKind::block_device);
+  EXPECT_EQ(target->address, "/dev/disk/by-path/pci-0000:00:04.0");
+  EXPECT_EQ(target->io, IoPath::uring);
+  EXPECT_DOUBLE_EQ(target->slowdown_percent, 2.5);
+}
+
+TEST(TargetConfig, a_uri_is_taken_whole) {
+  const auto target = parse_target("nbd+unix:///name?socket=/run/a=b:c");
+  ASSERT_TRUE(target.has_value()) << target.error().message;
+  EXPECT_EQ(target->kind, TargetKind::nbd);
+  EXPECT_EQ(target->address, "nbd+unix:///name?socket=/run/a=b:c");
+}
+
+TEST(TargetConfig, refusals_name_value_and_expectation) {
+  expect_refused("", {"--target \"\"", "engine, codec or zram"});
+  expect_refused("motor", {"--target \"motor\"", "engine, codec or zram", "block device"});
+  expect_refused("engine:", {"\"\"", "KEY=VALUE"});
+  expect_refused("engine:algorithm", {"\"algorithm\"", "KEY=VALUE"});
+  expect_refused("engine:algorithm=brotli", {"brotli", "lz4"});
+  expect_refused("engine:algorithm=zstd:level=99", {"99", "zstd"});
+  expect_refused("engine:size=1G", {"\"size\"", "algorithm, level, streams"});
+  expect_refused("engine:level=x", {"\"x\"", "number"});
+  expect_refused("codec:streams=4", {"\"streams\"", "algorithm, level"});
+  expect_refused("zram:mode=async", {"\"mode\"", "algorithm, level, io"});
+  expect_refused("zram:io=aio", {"io=aio", "psync, uring"});
+  expect_refused("engine:slowdown=-1", {"slowdown=-1", "0 to 1000"});
+  expect_refused("engine:slowdown=nan", {"slowdown=nan", "0 to 1000"});
+  expect_refused("engine:slowdown=5x", {"slowdown=5x", "0 to 1000"});
+}
+
+TEST(TargetConfig, modes_that_are_not_built_are_refused) {
+  expect_refused("engine:mode=async", {"async", "nowait"});
+  expect_refused("engine:workers=2", {"workers", "2"});
+}
+
+TEST(TargetConfig, lists_are_separated_by_commas_and_get_unique_labels) {
+  const auto targets = parse_targets({"engine,zram", "engine", "engine:level=2"});
+  ASSERT_TRUE(targets.has_value()) << targets.error().message;
+  std::vector<std::string> labels;
+  for (const TargetConfig& target : *targets) {
+    labels.push_back(target.label);
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"engine", "zram", "engine#2", "engine:level=2"}));
+  EXPECT_FALSE(parse_targets({"engine,"}).has_value());
+}
+
+TEST(TargetConfig, varying_is_like_writing_it) {
+  auto target = parse_target("engine");
+  ASSERT_TRUE(target.has_value());
+  ASSERT_TRUE(vary(*target, "streams", "per-cpu").has_value());
+  EXPECT_EQ(target->label, "engine:streams=per-cpu");
+  EXPECT_EQ(target->given, "engine");
+  EXPECT_EQ(target->device.options.max_comp_streams, 0U);
+  ASSERT_TRUE(vary(*target, "algorithm", "zstd").has_value());
+  EXPECT_EQ(target->device.options.algorithm, "zstd");
+  EXPECT_FALSE(vary(*target, "mode", "auto").has_value());
+}
+
+}  // namespace
+}  // namespace uzram::bench

@@ -41,6 +41,16 @@ void collect_options(const CLI::App& app, std::set<std::string>& options) {
   }
 }
 
+// What --help of `app` and of all its sub-commands prints.
+std::string help_of(const CLI::App& app) {
+  std::string help = app.help();
+  for (const CLI::App* const command : app.get_subcommands(nullptr)) {
+    EXPECT_NE(help.find("  " + command->get_name() + " "), std::string::npos);
+    help += help_of(*command);
+  }
+  return help;
+}
+
 std::set<std::string> options_of_the_program() {
   CommandLine line;
   std::set<std::string> options;
@@ -111,11 +121,7 @@ TEST(ManPage, mentions_no_option_that_is_not_bold) {
 TEST(ManPage, help_shows_what_the_parser_has) {
   CommandLine line;
   const auto app = make_app(line);
-  std::string help = app->help();
-  for (const CLI::App* const command : app->get_subcommands(nullptr)) {
-    EXPECT_NE(help.find("  " + command->get_name() + " "), std::string::npos);
-    help += command->help();
-  }
+  const std::string help = help_of(*app);
   EXPECT_EQ(long_ones(dashed_words(help, false)), long_ones(options_of_the_program()));
 }
 

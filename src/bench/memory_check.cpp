@@ -1,0 +1,79 @@
+#include "bench/memory_check.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "base/size.hpp"
+#include "codec/codec.hpp"
+#include "os/memory_headroom.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr std::uint32_t kPagesLookedAt = 256;
+// Table, free maps and what fragments the pool, as a share of the compressed size.
+constexpr double kOverhead = 1.1;
+constexpr double kTableShare = 8.0 / static_cast<double>(kDataPage);
+
+}  // namespace
+
+double stored_share(const DataSet& data) {
+  const auto codec = codec::make("lz4", {}, kDataPage);
+  auto workspace =
+      codec ? (*codec)->make_workspace() : Result<std::unique_ptr<codec::Workspace>>(Error{});
+  if (!workspace) {
+    return 1;
+  }
+  std::vector<std::byte> room(kDataPage);
+  const std::uint32_t looked_at = std::min(kPagesLookedAt, data.pages());
+  std::uint64_t bytes = 0;
+  for (std::uint32_t i = 0; i < looked_at; ++i) {
+    const auto index = static_cast<std::uint32_t>(std::uint64_t{i} * data.pages() / looked_at);
+    const auto result = (*codec)->compress(**workspace, {data.at(index), kDataPage}, room);
+    bytes += result.status == Errc::ok ? result.size : kDataPage;
+  }
+  return static_cast<double>(bytes) / static_cast<double>(looked_at * kDataPage);
+}
+
+double memory_needed(TargetKind kind, std::uint64_t size_bytes, const DataSet& data) {
+  const auto size = static_cast<double>(size_bytes);
+  switch (kind) {
+    case TargetKind::engine:
+    case TargetKind::zram:
+      return size * (stored_share(data) * kOverhead + 2 * kTableShare);
+    case TargetKind::codec:
+      return size * kTableShare / 2;
+    case TargetKind::block_device:
+    case TargetKind::nbd:
+      break;
+  }
+  return 0;
+}
+
+std::uint64_t memory_available() {
+  const auto headroom = os::MemoryHeadroom::open();
+  // Where nothing can be known, nothing is refused.
+  return headroom ? (*headroom)->bytes() : std::numeric_limits<std::uint64_t>::max();
+}
+
+Result<void> check_memory(const Plan& plan) {
+  const std::uint64_t available = memory_available();
+  for (const Group& group : plan.groups) {
+    double needed = 0;
+    for (const TargetConfig& target : group.targets) {
+      needed += memory_needed(target.kind, group.size_bytes, *group.data);
+    }
+    if (needed > static_cast<double>(available)) {
+      return Error{Errc::no_space, 0,
+                   std::to_string(group.targets.size()) + " targets of " +
+                       format_size(group.size_bytes) + " with the data \"" + group.data->name() +
+                       "\" need about " + format_size(static_cast<std::uint64_t>(needed)) +
+                       " of memory at once, and " + format_size(available) +
+                       " may be taken; give a smaller --size or fewer targets"};
+    }
+  }
+  return {};
+}
+
+}  // namespace uzram::bench

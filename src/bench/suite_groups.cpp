@@ -1,0 +1,146 @@
+// make_groups: from settings, data and targets to the groups of a plan.
+#include <algorithm>
+#include <utility>
+
+#include "base/size.hpp"
+#include "bench/memory_check.hpp"
+#include "bench/suite_parts.hpp"
+#include "os/kernel_zram.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+void add_note(std::vector<std::string>& notes, std::string note) {
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
+    notes.push_back(std::move(note));
+  }
+}
+
+// The targets with `algorithm` set where their text does not say another; targets that lack it are
+// left out with a note.
+Result<std::vector<TargetConfig>> with_algorithm(const std::vector<TargetConfig>& targets,
+                                                 const Algorithm& algorithm,
+                                                 std::vector<std::string>& notes) {
+  std::vector<TargetConfig> chosen;
+  for (TargetConfig target : targets) {
+    const bool compresses = target.kind == TargetKind::engine || target.kind == TargetKind::codec ||
+                            target.kind == TargetKind::zram;
+    if (!compresses || target.algorithm_given) {
+      chosen.push_back(std::move(target));
+      continue;
+    }
+    if (target.kind == TargetKind::zram) {
+      auto known = os::KernelZram::algorithms();
+      if (!known) {
+        return std::move(known).error();
+      }
+      if (std::find(known->begin(), known->end(), algorithm.name) == known->end()) {
+        add_note(notes, "zram has no " + algorithm.name + " in this kernel");
+        continue;
+      }
+    }
+    const std::string label = target.label;
+    auto set = vary(target, "algorithm", algorithm.name);
+    if (set && !algorithm.level.empty()) {
+      set = vary(target, "level", algorithm.level);
+    }
+    if (set) {
+      set = check_level(target);
+    }
+    if (!set) {
+      return std::move(set).error();
+    }
+    // Algorithm and level have columns of their own.
+    target.label = label;
+    chosen.push_back(std::move(target));
+  }
+  return chosen;
+}
+
+// Without a size given: what half of the free memory holds, with a note.
+void fit_size(Settings& settings, const std::vector<TargetConfig>& targets, const DataSets& data) {
+  if (settings.size_given) {
+    return;
+  }
+  double needed = 1;
+  for (const auto& set : data) {
+    double of_set = 0;
+    for (const TargetConfig& target : targets) {
+      of_set += memory_needed(target.kind, settings.size_bytes, *set);
+    }
+    needed = std::max(needed, of_set);
+  }
+  const double share = static_cast<double>(memory_available()) / 2 / needed;
+  if (share >= 1) {
+    return;
+  }
+  const std::uint64_t before = settings.size_bytes;
+  const auto fits = static_cast<std::uint64_t>(static_cast<double>(before) * share);
+  settings.size_bytes = std::max(kMiB * 64, fits / (64 * kMiB) * (64 * kMiB));
+  settings.notes.push_back("size " + format_size(settings.size_bytes) + " instead of " +
+                           format_size(before) + ", to fit in half of the free memory");
+}
+
+nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOptions& options) {
+  nlohmann::ordered_json parameters = {{"size_bytes", settings.size_bytes},
+                                       {"jobs", settings.jobs},
+                                       {"block_sizes", settings.block_sizes},
+                                       {"iodepth", settings.iodepth},
+                                       {"loops", settings.loops},
+                                       {"runtime_s", settings.runtime_s},
+                                       {"rounds", settings.rounds},
+                                       {"verify", settings.verify ? "crc32c" : ""}};
+  const auto add = [&parameters](std::string_view name, const std::string& value) {
+    if (!value.empty()) {
+      parameters[std::string(name)] = value;
+    }
+  };
+  std::string targets;
+  for (const TargetConfig& target : settings.targets) {
+    targets += (targets.empty() ? "" : ",") + target.given;
+  }
+  add("targets", targets);
+  add("algorithm", options.algorithms);
+  add("mode", options.modes);
+  add("streams", options.streams);
+  add("method", options.methods);
+  return parameters;
+}
+
+}  // namespace
+
+Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const DataSets& data,
+                         const std::vector<Algorithm>& algorithms,
+                         const std::vector<TargetConfig>& targets, PhasesOf phases_of) {
+  fit_size(settings, targets, data);
+  Plan plan;
+  plan.rounds = settings.rounds;
+  for (const auto& set : data) {
+    for (const Algorithm& algorithm : algorithms) {
+      auto chosen = with_algorithm(targets, algorithm, settings.notes);
+      if (!chosen) {
+        return std::move(chosen).error();
+      }
+      for (const std::uint64_t block_size : settings.block_sizes) {
+        for (const std::uint32_t jobs : settings.jobs) {
+          if (!chosen->empty()) {
+            plan.groups.push_back(
+                {set, *chosen, settings.size_bytes, phases_of(settings, jobs, block_size)});
+          }
+        }
+      }
+    }
+  }
+  if (plan.groups.empty()) {
+    return Error{Errc::unsupported, 0,
+                 "none of the targets has any of the algorithms; " +
+                     (settings.notes.empty() ? "" : settings.notes.back())};
+  }
+  plan.parameters = parameters_of(settings, options);
+  plan.notes = std::move(settings.notes);
+  return plan;
+}
+
+}  // namespace uzram::bench

@@ -1,0 +1,307 @@
+#include "bench/suite_parts.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/size.hpp"
+#include "bench/target.hpp"
+#include "codec/codec.hpp"
+#include "os/kernel_zram.hpp"
+
+namespace uzram::bench {
+namespace {
+
+constexpr std::uint32_t kMostJobs = 1024;
+constexpr std::uint32_t kMostDepth = 4096;
+constexpr std::uint32_t kMostRounds = 1000;
+constexpr std::uint32_t kMostLoops = 1000000;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+Error refuse(std::string_view option, std::string_view value, std::string_view expected) {
+  return {
+      Errc::invalid_argument, 0,
+      std::string(option) + " \"" + std::string(value) + "\": expected " + std::string(expected)};
+}
+
+bool read_number(std::string_view text, std::uint32_t& number) noexcept {
+  const char* const end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, number);
+  return problem == std::errc{} && rest == end && number != 0;
+}
+
+std::string_view either(const std::string& given, std::string_view fallback) noexcept {
+  return given.empty() ? fallback : std::string_view(given);
+}
+
+Result<std::vector<std::uint64_t>> read_block_sizes(std::string_view text) {
+  auto words = parse_words("--block-size", text);
+  if (!words) {
+    return std::move(words).error();
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& word : *words) {
+    auto size = parse_size("--block-size", word);
+    if (!size) {
+      return std::move(size).error();
+    }
+    if (*size == 0 || *size % kDataPage != 0 || *size > kLongestBlock) {
+      return refuse("--block-size", word, "a multiple of 4K, at most 4M");
+    }
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
+
+Result<std::uint64_t> read_size(std::string_view text) {
+  auto size = parse_size("--size", text);
+  if (!size) {
+    return size;
+  }
+  if (*size < kMiB || *size > kMaxDiskSize) {
+    return refuse("--size", text, "a size from 1M to 16T");
+  }
+  return round_up(*size, kMiB);
+}
+
+// The kernel's zram is in every run that can have it: it is what the numbers are compared with.
+Result<std::vector<TargetConfig>> default_targets(std::string_view targets,
+                                                  std::vector<std::string>& notes) {
+  std::string list(targets);
+  if (const auto algorithms = os::KernelZram::algorithms()) {
+    list += ",zram";
+  } else {
+    notes.push_back("the kernel's zram is left out: " + algorithms.error().message);
+  }
+  return parse_targets({list});
+}
+
+Result<void> read_load(const SuiteOptions& options, const Defaults& defaults, Settings& settings) {
+  auto jobs = parse_numbers("--jobs", either(options.jobs, defaults.jobs), kMostJobs);
+  auto block_sizes = read_block_sizes(either(options.block_sizes, defaults.block_sizes));
+  auto iodepth = parse_number("--iodepth", either(options.iodepth, defaults.iodepth), kMostDepth);
+  auto loops = parse_number("--loops", either(options.loops, defaults.loops), kMostLoops);
+  auto runtime = parse_seconds("--runtime", either(options.runtime, defaults.runtime));
+  auto rounds = parse_number("--rounds", either(options.rounds, "5"), kMostRounds);
+  auto size = read_size(either(options.size, defaults.size));
+  if (const Error* const error =
+          first_error(jobs, block_sizes, iodepth, loops, runtime, rounds, size)) {
+    return *error;
+  }
+  if (!options.verify.empty() && options.verify != "crc32c") {
+    return refuse("--verify", options.verify, "crc32c");
+  }
+  settings.jobs = *std::move(jobs);
+  settings.block_sizes = *std::move(block_sizes);
+  settings.iodepth = *iodepth;
+  settings.loops = *loops;
+  settings.runtime_s = *runtime;
+  settings.rounds = *rounds;
+  settings.size_bytes = *size;
+  settings.size_given = !options.size.empty();
+  settings.verify = !options.verify.empty();
+  settings.latency = options.latency;
+  const std::uint64_t smallest =
+      *std::max_element(settings.block_sizes.begin(), settings.block_sizes.end()) *
+      *std::max_element(settings.jobs.begin(), settings.jobs.end());
+  if (settings.size_bytes < smallest) {
+    return refuse("--size", options.size,
+                  "at least " + format_size(smallest) + ", a block for each job");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::uint32_t> parse_number(std::string_view option, std::string_view text,
+                                   std::uint32_t most) {
+  std::uint32_t number = 0;
+  if (!read_number(text, number) || number > most) {
+    return refuse(option, text, "a number from 1 to " + std::to_string(most));
+  }
+  return number;
+}
+
+Result<std::vector<std::uint32_t>> parse_numbers(std::string_view option, std::string_view text,
+                                                 std::uint32_t most) {
+  const Error refused =
+      refuse(option, text, "numbers from 1 to " + std::to_string(most) + ", such as 1-10 or 1,2,4");
+  auto words = parse_words(option, text);
+  if (!words) {
+    return refused;
+  }
+  std::vector<std::uint32_t> numbers;
+  for (const std::string_view word : *words) {
+    const std::size_t dash = std::min(word.find('-'), word.size());
+    std::uint32_t first = 0;
+    std::uint32_t last = 0;
+    if (!read_number(word.substr(0, dash), first) ||
+        !read_number(dash == word.size() ? word : word.substr(dash + 1), last) || last < first ||
+        last > most) {
+      return refused;
+    }
+    for (; first <= last; ++first) {
+      if (std::find(numbers.begin(), numbers.end(), first) == numbers.end()) {
+        numbers.push_back(first);
+      }
+    }
+  }
+  return numbers;
+}
+
+Result<std::vector<std::string>> parse_words(std::string_view option, std::string_view text) {
+  std::vector<std::string> words;
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (comma == 0) {
+      return refuse(option, text, "words separated by commas, none of them empty");
+    }
+    words.emplace_back(rest.substr(0, comma));
+    if (comma == rest.size()) {
+      return words;
+    }
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+Result<double> parse_seconds(std::string_view option, std::string_view text) {
+  constexpr double kMost = 86400;
+  double seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, problem] = std::from_chars(text.data(), end, seconds);
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  if (unit == "m") {
+    seconds *= 60;
+  }
+  const bool possible = seconds >= 0 && seconds <= kMost;
+  if (problem != std::errc{} || !possible || (!unit.empty() && unit != "s" && unit != "m")) {
+    return refuse(option, text, "seconds up to a day, such as 60, 0.5s or 2m");
+  }
+  return seconds;
+}
+
+Result<Settings> read_settings(const SuiteOptions& options, const Defaults& defaults) {
+  Settings settings;
+  if (auto read = read_load(options, defaults, settings); !read) {
+    return std::move(read).error();
+  }
+  auto targets = options.targets.empty() ? default_targets(defaults.targets, settings.notes)
+                                         : parse_targets(options.targets);
+  if (!targets) {
+    return std::move(targets).error();
+  }
+  settings.targets = *std::move(targets);
+  return settings;
+}
+
+Result<DataSets> data_or_machine(const SuiteOptions& options) {
+  if (!options.data.empty()) {
+    return make_data_sets(options.data);
+  }
+  auto sample = sample_machine();
+  if (!sample) {
+    return std::move(sample).error();
+  }
+  return DataSets{*std::move(sample)};
+}
+
+Result<DataSets> data_of_experiment(const SuiteOptions& options) {
+  if (!options.data.empty()) {
+    return make_data_sets(options.data);
+  }
+  auto pattern = pattern_data("0xbadc0ffee");
+  auto compressible = compressible_data(50);
+  if (!pattern || !compressible) {
+    return pattern ? std::move(compressible).error() : std::move(pattern).error();
+  }
+  return DataSets{*std::move(pattern), *std::move(compressible)};
+}
+
+std::string_view experiment_algorithm() noexcept {
+  return codec::find("lzo") != nullptr ? "lzo" : "lz4";
+}
+
+Result<std::vector<Algorithm>> read_algorithms(const SuiteOptions& options,
+                                               std::string_view fallback) {
+  auto words = parse_words("--algorithm", either(options.algorithms, fallback));
+  if (!words) {
+    return std::move(words).error();
+  }
+  std::vector<Algorithm> algorithms;
+  for (const std::string& word : *words) {
+    const std::size_t colon = std::min(word.find(':'), word.size());
+    Algorithm algorithm{word.substr(0, colon), colon == word.size() ? "" : word.substr(colon + 1)};
+    if (codec::find(algorithm.name) == nullptr) {
+      return refuse("--algorithm", word, "one of " + codec::names() + ", with :LEVEL as wanted");
+    }
+    algorithms.push_back(std::move(algorithm));
+  }
+  return algorithms;
+}
+
+Result<std::vector<TargetConfig>> with_variants(const std::vector<TargetConfig>& targets,
+                                                std::string_view key,
+                                                const std::vector<std::string>& values) {
+  std::vector<TargetConfig> variants;
+  for (const TargetConfig& target : targets) {
+    const bool given = key == "streams" ? target.streams_given : target.mode_given;
+    if (target.kind != TargetKind::engine || given) {
+      variants.push_back(target);
+      continue;
+    }
+    for (const std::string& value : values) {
+      variants.push_back(target);
+      if (auto set = vary(variants.back(), key, value); !set) {
+        return std::move(set).error();
+      }
+    }
+  }
+  return variants;
+}
+
+std::uint64_t experiment_job_bytes(std::uint64_t size_bytes, std::uint32_t jobs,
+                                   std::uint64_t block_size) noexcept {
+  const std::uint64_t whole = size_bytes / jobs;
+  const std::uint64_t tenth = size_bytes / 10;
+  std::uint64_t bytes = whole > tenth ? (whole - tenth) / kMiB * kMiB : 0;
+  if (bytes == 0) {
+    bytes = whole / 10 * 9;
+  }
+  return std::max(block_size, bytes / block_size * block_size);
+}
+
+std::vector<Phase> six_tests(const Settings& settings, std::uint32_t jobs,
+                             std::uint64_t block_size) {
+  Phase phase;
+  phase.jobs = jobs;
+  phase.block_size = block_size;
+  phase.iodepth = settings.iodepth;
+  phase.loops = settings.loops;
+  phase.runtime_s = settings.runtime_s;
+  phase.latency = settings.latency;
+  phase.verify = settings.verify;
+  phase.job_bytes = experiment_job_bytes(settings.size_bytes, jobs, block_size);
+  std::vector<Phase> phases;
+  const auto add = [&](std::string_view op, Access access, bool random, std::string_view state) {
+    phase.op = op;
+    phase.access = access;
+    phase.random = random;
+    phase.state = state;
+    phases.push_back(phase);
+  };
+  add("read", Access::read, false, "holes");
+  add("randread", Access::read, true, "holes");
+  add("write", Access::write, false, "");
+  phase.generation = 1;
+  add("randwrite", Access::write, true, "");
+  phase.generation = 2;
+  add("rw", Access::read_write, false, "");
+  phase.generation = 3;
+  add("randrw", Access::read_write, true, "");
+  add("read", Access::read, false, "stored");
+  add("randread", Access::read, true, "stored");
+  return phases;
+}
+
+}  // namespace uzram::bench
