@@ -1,1 +1,96 @@
-// Being written.
+#include <cerrno>
+
+#include "base/size.hpp"
+#include "bench/device_port.hpp"
+#include "bench/target.hpp"
+#include "os/block_device.hpp"
+#include "os/kernel_zram.hpp"
+
+namespace uzram::bench {
+namespace {
+
+class BlockTarget final : public Target {
+ public:
+  BlockTarget(os::BlockDevice device, TargetInfo info, bool uring)
+      : device_(std::move(device)), info_(std::move(info)) {
+    access_.fd = device_.fd();
+    access_.uring = uring;
+    if (!info_.algorithm.empty()) {
+      access_.write_hint = zram_write_hint(device_.name());
+    }
+  }
+
+  [[nodiscard]] const TargetInfo& info() const noexcept override { return info_; }
+
+  Result<std::unique_ptr<Port>> open_port(std::uint32_t iodepth) override {
+    return open_device_port(access_, iodepth);
+  }
+
+  [[nodiscard]] MemoryUse memory() const override { return zram_memory(device_.name()); }
+
+ private:
+  const os::BlockDevice device_;
+  const TargetInfo info_;
+  DeviceAccess access_;
+};
+
+// Requests are whole multiples of a data page.
+Result<void> check_geometry(const os::BlockDevice& device, std::uint64_t size_bytes) {
+  if (device.size_bytes() < size_bytes) {
+    return Error{Errc::invalid_argument, 0,
+                 device.path() + " has " + format_size(device.size_bytes()) +
+                     ", less than the run's " + format_size(size_bytes) +
+                     "; lower the size or name a larger device"};
+  }
+  if (device.logical_block_bytes() > kDataPage) {
+    return Error{Errc::unsupported, 0,
+                 device.path() + " has blocks of " + format_size(device.logical_block_bytes()) +
+                     ": expected at most " + format_size(kDataPage)};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_block_target(const TargetConfig& config, bool consent) {
+  const auto device = os::BlockDevice::open(config.address);
+  if (!device) {
+    return device.error();
+  }
+  if (consent) {
+    return {};
+  }
+  return Error{Errc::invalid_argument, 0,
+               device->description() +
+                   " would be overwritten from its start; nothing on it can be brought back; pass "
+                   "--yes if that is what you want"};
+}
+
+Result<std::unique_ptr<Target>> open_block_target(const TargetConfig& config,
+                                                  const TargetNeeds& needs) {
+  auto device = os::BlockDevice::open(config.address);
+  if (!device) {
+    return std::move(device).error();
+  }
+  if (auto fits = check_geometry(*device, needs.size_bytes); !fits) {
+    return std::move(fits).error();
+  }
+  if (device->can_discard()) {
+    const int failed = os::discard_range(device->fd(), 0, needs.size_bytes);
+    if (failed != 0 && failed != EOPNOTSUPP) {
+      return system_error("cannot discard the start of " + config.address, failed);
+    }
+  }
+  const bool uring = goes_by_uring(config.io, needs.iodepth);
+  TargetInfo info;
+  info.path = path_name(uring);
+  info.algorithm = os::zram_algorithm(device->name());
+  if (!info.algorithm.empty()) {
+    // MemoryUse::peak counts from here.
+    os::reset_zram_mem_used_max(device->name());
+  }
+  return std::unique_ptr<Target>(
+      std::make_unique<BlockTarget>(*std::move(device), std::move(info), uring));
+}
+
+}  // namespace uzram::bench

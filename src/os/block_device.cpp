@@ -31,6 +31,10 @@ std::string line_of(const fs::path& path) {
   return line.substr(begin, line.find_last_not_of(kSpaces) - begin + 1);
 }
 
+Error read_only(const std::string& path) {
+  return Error{Errc::read_only, EROFS, path + " is read-only; expected a device to write to"};
+}
+
 Error cannot_open(const std::string& path, dev_t number, int failed) {
   Error error = system_error(path, failed);
   switch (failed) {
@@ -46,16 +50,10 @@ Error cannot_open(const std::string& path, dev_t number, int failed) {
       break;
     }
     case EROFS:
-      error.code = Errc::read_only;
-      break;
+      return read_only(path);
     case EACCES:
     case EPERM:
-      if (line_of(fs::path(device_folder(number)) / "ro") == "1") {
-        error.code = Errc::read_only;
-        error.message = path + " is read-only; expected a device to write to";
-      } else {
-        error.message += "; run as root or as a user who may write to it";
-      }
+      error.message += "; run as root or as a user who may write to it";
       break;
     default:
       break;
@@ -93,9 +91,14 @@ Result<BlockDevice> BlockDevice::open(const std::string& path) {
     return cannot_open(path, status.st_rdev, errno);
   }
   int block = 0;
+  int write_protected = 0;
   if (::ioctl(device.fd(), BLKGETSIZE64, &device.size_bytes_) != 0 ||
-      ::ioctl(device.fd(), BLKSSZGET, &block) != 0) {
+      ::ioctl(device.fd(), BLKSSZGET, &block) != 0 ||
+      ::ioctl(device.fd(), BLKROGET, &write_protected) != 0) {
     return system_error(path, errno);
+  }
+  if (write_protected != 0) {
+    return read_only(path);
   }
   if (device.size_bytes_ == 0) {
     return Error{Errc::invalid_argument, 0,

@@ -83,10 +83,12 @@ std::string holder_in(const fs::path& folder) {
   std::error_code ended;
   for (fs::directory_iterator entry(folder / "holders", ended); entry != fs::directory_iterator();
        entry.increment(ended)) {
-    const std::string name = entry->path().filename().string();
+    std::string name = entry->path().filename().string();
     std::ifstream file(entry->path() / "dm/name");
-    std::string mapping;
-    return file >> mapping ? name + " (" + mapping + ")" : name;
+    if (std::string mapping; file >> mapping) {
+      name.append(" (").append(mapping).append(")");
+    }
+    return name;
   }
   return {};
 }

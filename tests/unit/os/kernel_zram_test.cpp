@@ -264,6 +264,7 @@ TEST_F(KernelZramTest, the_list_of_algorithms_is_sorted_and_without_brackets) {
 TEST_F(KernelZramTest, devices_come_and_go_in_many_threads_at_once) {
   std::atomic<int> made = 0;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&made] {
       for (int round = 0; round < 5; ++round) {
