@@ -134,21 +134,14 @@ bool is_random(const Synthetic& what) {
   return what.compress_percentage.value_or(what.pattern.empty() ? 0 : 100) < 100;
 }
 
-// One block as fio fills it.
+// One block as fio fills it: what is left at its end is a shorter chunk.
 void fill_with_chunks(const Synthetic& what, Random& random, std::span<std::byte> block) {
-  const std::size_t chunk = std::min<std::size_t>(what.compress_chunk, block.size());
-  const std::size_t noise = chunk * (100 - what.compress_percentage.value_or(0)) / 100;
   while (!block.empty()) {
-    const std::size_t random_bytes = std::min(noise, block.size());
-    random.fill(block.first(random_bytes));
-    block = block.subspan(random_bytes);
-    std::size_t rest = std::min(chunk - noise, block.size());
-    // fio leaves no end shorter than a word.
-    if (block.size() - rest <= sizeof(std::uint64_t)) {
-      rest = block.size();
-    }
-    fill_with_pattern(what.pattern, block.first(rest));
-    block = block.subspan(rest);
+    const std::size_t chunk = std::min<std::size_t>(what.compress_chunk, block.size());
+    const std::size_t noise = chunk * (100 - what.compress_percentage.value_or(0)) / 100;
+    random.fill(block.first(noise));
+    fill_with_pattern(what.pattern, block.subspan(noise, chunk - noise));
+    block = block.subspan(chunk);
   }
 }
 
