@@ -1,1 +1,184 @@
-// Being written.
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <libnbd.h>
+
+#include "base/size.hpp"
+#include "bench/nbd_connection.hpp"
+#include "bench/nbd_port.hpp"
+#include "bench/target.hpp"
+
+namespace uzram::bench {
+namespace {
+
+// VmHWM of another process.
+std::optional<std::uint64_t> peak_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/status", process));
+  std::string field;
+  std::uint64_t kib = 0;
+  while (file >> field) {
+    if (field == "VmHWM:" && file >> kib) {
+      return kib << 10;
+    }
+  }
+  return std::nullopt;
+}
+
+class NbdTarget final : public Target {
+ public:
+  NbdTarget(std::string uri, const NbdConnection& connection)
+      : uri_(std::move(uri)), server_(connection.server()) {
+    info_.path = connection.path();
+  }
+
+  [[nodiscard]] const TargetInfo& info() const noexcept override { return info_; }
+
+  [[nodiscard]] Result<std::unique_ptr<Port>> open_port(std::uint32_t iodepth) override {
+    Result<NbdConnection> connection = NbdConnection::connect(uri_);
+    if (!connection) {
+      return std::move(connection).error();
+    }
+    return std::unique_ptr<Port>(std::make_unique<NbdPort>(*std::move(connection), iodepth));
+  }
+
+  [[nodiscard]] MemoryUse memory() const override {
+    MemoryUse use;
+    if (server_) {
+      use.peak = peak_of(*server_);
+    }
+    return use;
+  }
+
+  [[nodiscard]] std::optional<pid_t> server() const override { return server_; }
+
+ private:
+  const std::string uri_;
+  const std::optional<pid_t> server_;
+  TargetInfo info_;
+};
+
+Result<void> empty(const NbdConnection& connection, const std::string& uri) {
+  if (!connection.can_trim()) {
+    return {};
+  }
+  const std::uint64_t end = connection.size_bytes() / kDataPage * kDataPage;
+  for (std::uint64_t offset = 0; offset < end; offset += kNbdLongestRange) {
+    const std::uint64_t length = std::min(end - offset, kNbdLongestRange);
+    if (nbd_trim(connection.handle(), length, offset, 0) < 0) {
+      return Error{
+          Errc::system, nbd_get_errno(),
+          fmt::format("target \"{}\": cannot discard its content: {}", uri, nbd_failure())};
+    }
+  }
+  return {};
+}
+
+// What a BLOCK_STATUS answer says of the range from `begin` on.
+struct Extents {
+  std::uint64_t begin = 0;
+  // The end of what was described.
+  std::uint64_t end = 0;
+  std::optional<std::uint64_t> first_data;
+};
+
+int take_extents(void* extents, const char* context, std::uint64_t /*offset*/,
+                 std::uint32_t* entries, std::size_t count, int* /*error*/) noexcept {
+  auto& found = *static_cast<Extents*>(extents);
+  if (std::string_view(context) != LIBNBD_CONTEXT_BASE_ALLOCATION) {
+    return 0;
+  }
+  found.end = found.begin;
+  for (std::size_t i = 0; i + 1 < count; i += 2) {
+    const bool holds_nothing = (entries[i + 1] & (LIBNBD_STATE_HOLE | LIBNBD_STATE_ZERO)) != 0;
+    if (!holds_nothing && !found.first_data) {
+      found.first_data = found.end;
+    }
+    found.end += entries[i];
+  }
+  return 0;
+}
+
+// Where the export's data begins; none when it has none.
+Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection,
+                                                const std::string& uri) {
+  Extents found;
+  const std::uint64_t size = connection.size_bytes();
+  while (found.begin < size && !found.first_data) {
+    const nbd_extent_callback callback{&take_extents, &found, nullptr};
+    const bool answered =
+        nbd_block_status(connection.handle(), std::min(size - found.begin, kNbdLongestRange),
+                         found.begin, callback, 0) == 0;
+    if (!answered || found.end <= found.begin) {
+      return Error{Errc::system, nbd_get_errno(),
+                   fmt::format("target \"{}\": cannot tell whether it holds data ({}); pass --yes "
+                               "when it may be overwritten",
+                               uri, answered ? "an empty answer" : nbd_failure())};
+    }
+    found.begin = found.end;
+  }
+  return found.first_data;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Target>> open_nbd_target(const TargetConfig& config,
+                                                const TargetNeeds& needs) {
+  const std::string& uri = config.address;
+  const Result<NbdConnection> connection = NbdConnection::connect(uri);
+  if (!connection) {
+    return connection.error();
+  }
+  if (connection->size_bytes() < needs.size_bytes) {
+    return Error{Errc::invalid_argument, 0,
+                 fmt::format("target \"{}\": the export has {} ({} bytes), expected at least {} "
+                             "({} bytes); give a smaller --size or a larger export",
+                             uri, format_size(connection->size_bytes()), connection->size_bytes(),
+                             format_size(needs.size_bytes), needs.size_bytes)};
+  }
+  if (connection->read_only()) {
+    return Error{Errc::read_only, 0,
+                 fmt::format("target \"{}\": the export is read-only; expected one that can be "
+                             "written",
+                             uri)};
+  }
+  if (Result<void> emptied = empty(*connection, uri); !emptied) {
+    return std::move(emptied).error();
+  }
+  return std::unique_ptr<Target>(std::make_unique<NbdTarget>(uri, *connection));
+}
+
+Result<void> check_nbd_target(const TargetConfig& config, bool consent) {
+  if (consent) {
+    return {};
+  }
+  const std::string& uri = config.address;
+  NbdConnection::Options options;
+  options.block_status = true;
+  const Result<NbdConnection> connection = NbdConnection::connect(uri, options);
+  if (!connection) {
+    return connection.error();
+  }
+  if (!connection->has_block_status()) {
+    return Error{Errc::unsupported, 0,
+                 fmt::format("target \"{}\": the server does not tell whether its {} hold data, "
+                             "and all of it would be overwritten; pass --yes to do that",
+                             uri, format_size(connection->size_bytes()))};
+  }
+  const Result<std::optional<std::uint64_t>> data = first_data(*connection, uri);
+  if (!data) {
+    return data.error();
+  }
+  if (*data) {
+    return Error{Errc::exists, 0,
+                 fmt::format("target \"{}\": the export of {} holds data (the first at byte {}) "
+                             "that would be overwritten; pass --yes to do that",
+                             uri, format_size(connection->size_bytes()), **data)};
+  }
+  return {};
+}
+
+}  // namespace uzram::bench
