@@ -69,6 +69,7 @@ Bytes written_by_fio(std::vector<std::string> options) {
                  {"fio", "--name=x", "--rw=write", "--ioengine=psync",
                   "--filename=" + (folder / "file"), "--output=" + (folder / "output")});
   std::vector<char*> argv;
+  argv.reserve(options.size() + 1);
   for (std::string& option : options) {
     argv.push_back(option.data());
   }
