@@ -112,7 +112,8 @@ bool remove_device(int hot_remove, const Report& report) noexcept {
 // Runs with all signals blocked, so that none meant for the terminal's programs ends it early.
 [[noreturn]] void run_keeper(int socket) noexcept {
   ::setsid();
-  ::prctl(PR_SET_NAME, "uzram-zram");
+  // Not by prctl(): AddressSanitizer's takes a lock that another thread may have held at the fork.
+  ::syscall(SYS_prctl, PR_SET_NAME, "uzram-zram", 0, 0, 0);
   socket = keep_only(socket);
   [[maybe_unused]] const int changed = ::chdir("/");
   outlive_memory_shortage();
