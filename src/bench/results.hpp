@@ -91,6 +91,7 @@ struct Row {
   std::optional<Latency> submit_latency;  // of the submission alone
 };
 
+// NOLINTNEXTLINE(bugprone-exception-escape): moving the library's JSON throws nothing
 struct ResultFile {
   // uzram's version, date (UTC, ISO 8601), CPU model, CPUs, memory_bytes, kernel.
   nlohmann::ordered_json machine;
@@ -102,12 +103,17 @@ struct ResultFile {
   std::vector<Row> rows;
 };
 
-// `row` as an object with the field names of the member names. A Spread is {"median", "min", "max",
-// "values"}, an empty one null; a Latency is "latency_ns" {"min", "avg", "p50", "p99", "p999",
-// "max"} or null; empty counters are the string "unavailable".
+// {"format": "uzram-bench-1", "machine", "suite", "parameters", "notes", "interrupted", "rows"}. A
+// row is an object with the field names of the member names. A Spread is {"median", "min", "max",
+// "values"}, an empty one null; a Latency is "latency_ns" or "submit_latency_ns" {"min", "avg",
+// "p50", "p99", "p999", "max"} or null; empty counters are the string "unavailable".
 [[nodiscard]] nlohmann::ordered_json to_json(const ResultFile& results);
-// Errors: invalid_argument, naming the row and field.
+// All fields must be there, null where unknown; unknown ones are ignored, and of a Spread only
+// "values" is read. Errors: invalid_argument, naming the row (from 1) and field.
 [[nodiscard]] Result<ResultFile> from_json(const nlohmann::ordered_json& json);
+// The same from the text of a file, which may be anyone's: what is nested deeply or has very many
+// members is refused. Errors: invalid_argument.
+[[nodiscard]] Result<ResultFile> parse_results(std::string_view text);
 
 // Errors: system, invalid_argument.
 [[nodiscard]] Result<ResultFile> read_results(const std::string& path);
