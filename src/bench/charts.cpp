@@ -24,18 +24,20 @@ using Facet = std::vector<const Row*>;
 
 bool algorithms_vary(const RowGroup& group) {
   std::map<std::string, std::string> known;
+  const AlgorithmNames names(group.rows);
   return std::any_of(group.rows.begin(), group.rows.end(), [&](const Row* row) {
-    const std::string algorithm = algorithm_text(*row);
+    const std::string algorithm = names.of(*row);
     return known.try_emplace(row->label, algorithm).first->second != algorithm;
   });
 }
 
 std::vector<std::pair<std::string, Facet>> facets_of(const RowGroup& group, bool by_algorithm) {
   std::vector<std::pair<std::string, Facet>> facets;
+  const AlgorithmNames names(group.rows);
   for (const Row* row : group.rows) {
     std::string title = op_text(*row);
     if (by_algorithm) {
-      title += ", " + algorithm_text(*row);
+      title += ", " + names.of(*row);
     }
     // Rows are sorted by operation, but algorithms take turns.
     const auto found =
@@ -230,6 +232,7 @@ std::optional<Figure> bar_figure(const RowGroup& group, const Palette& palette) 
       "Median of the ratios of the rounds, whiskers from the least to the greatest; above the "
       "dashed line the target is faster than the first one.";
   const bool by_algorithm = algorithms_vary(compared);
+  const AlgorithmNames names(group.rows);
   figure.size = by_algorithm ? kSmall : kWide;
   std::vector<std::pair<std::string, Facet>> facets = facets_of(compared, false);
   if (!by_algorithm) {
@@ -238,7 +241,7 @@ std::optional<Figure> bar_figure(const RowGroup& group, const Palette& palette) 
   for (const auto& [title, rows] : facets) {
     Bars bars;
     for (const Row* row : rows) {
-      const std::string place = by_algorithm ? algorithm_text(*row) : op_text(*row);
+      const std::string place = by_algorithm ? names.of(*row) : op_text(*row);
       const auto found = std::find(bars.places.begin(), bars.places.end(), place);
       bars.rows.emplace_back(found - bars.places.begin(), row);
       if (found == bars.places.end()) {
@@ -349,9 +352,10 @@ std::vector<Figure> latency_figures(const std::vector<RowGroup>& groups, const P
   std::vector<Figure> figures;
   for (const RowGroup& group : groups) {
     const bool by_algorithm = algorithms_vary(group);
+    const AlgorithmNames names(group.rows);
     std::vector<std::pair<std::string, std::vector<LatencyLine>>> charts;
     const auto add = [&](std::string title, const Row& row, const Latency& latency) {
-      title += by_algorithm ? ", " + algorithm_text(row) : "";
+      title += by_algorithm ? ", " + names.of(row) : "";
       const auto found = std::find_if(charts.begin(), charts.end(),
                                       [&](const auto& chart) { return chart.first == title; });
       auto& lines = found == charts.end() ? charts.emplace_back(title, 0).second : found->second;
@@ -362,8 +366,8 @@ std::vector<Figure> latency_figures(const std::vector<RowGroup>& groups, const P
       if (row->latency) {
         add(title, *row, *row->latency);
       }
-      if (row->submit_latency) {
-        add(title + ": submission", *row, *row->submit_latency);
+      if (const std::optional<Latency> submission = submission_alone(*row); submission) {
+        add(title + ": submission", *row, *submission);
       }
     }
     if (charts.empty()) {

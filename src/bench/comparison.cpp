@@ -35,7 +35,7 @@ struct Identity {
   bool algorithm = false;
 };
 
-Key key_of(const Row& row, const Identity& identity) {
+Key key_of(const Row& row, const AlgorithmNames& names, const Identity& identity) {
   Key key;
   key.threads = row.threads;
   key.corpus = row.corpus;
@@ -44,7 +44,7 @@ Key key_of(const Row& row, const Identity& identity) {
   key.op = row.op;
   key.state = row.state;
   if (identity.algorithm) {
-    key.algorithm = algorithm_text(row);
+    key.algorithm = names.of(row);
   }
   if (identity.label) {
     key.label = row.label;
@@ -112,13 +112,15 @@ struct Cell {
 };
 
 std::vector<Cell> match(const Rows& older, const Rows& newer, const Identity& identity) {
+  const AlgorithmNames old_names(older);
+  const AlgorithmNames new_names(newer);
   std::multimap<Key, const Row*> open;
   for (const Row* row : newer) {
-    open.emplace(key_of(*row, identity), row);
+    open.emplace(key_of(*row, new_names, identity), row);
   }
   std::vector<Cell> cells;
   for (const Row* row : older) {
-    const Key key = key_of(*row, identity);
+    const Key key = key_of(*row, old_names, identity);
     const auto first = open.lower_bound(key);
     if (first != open.end() && first->first == key) {
       cells.push_back({row, first->second});

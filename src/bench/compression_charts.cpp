@@ -190,13 +190,14 @@ std::optional<double> ratio_of(const Row& row, RatioKind kind) {
 std::vector<Point> points_of(const RowGroup& group, std::string_view op, RatioKind kind) {
   std::vector<Point> points;
   std::set<std::pair<std::string, std::string>> known;
+  const AlgorithmNames names(group.rows);
   for (const Row* row : group.rows) {
     const std::optional<double> ratio = ratio_of(*row, kind);
     // Rows are sorted by the number of jobs: the first is that of the fewest.
     if (row->op == op && ratio.value_or(0) > 0 && !row->us_per_page.empty() &&
-        row->us_per_page.median() > 0 && known.insert({row->label, algorithm_text(*row)}).second) {
-      points.push_back({row->label, algorithm_text(*row), drawable(row->us_per_page.median()),
-                        drawable(*ratio)});
+        row->us_per_page.median() > 0 && known.insert({row->label, names.of(*row)}).second) {
+      points.push_back(
+          {row->label, names.of(*row), drawable(row->us_per_page.median()), drawable(*ratio)});
     }
   }
   return points;

@@ -52,7 +52,11 @@ std::string optional_size_text(const std::optional<std::uint64_t>& size) {
   return size ? format_size(*size) : "";
 }
 
-std::string nonzero_text(double number) { return number > 0 ? number_text(number) : ""; }
+// Empty where no CPU time was measured at all.
+std::string seconds_text(const Row& row, double seconds) {
+  return row.user_s + row.sys_s > 0 ? fmt::format("{:.{}f}", seconds, seconds < 9.9995 ? 3 : 1)
+                                    : "";
+}
 
 std::vector<Column> key_columns(const RowGroup& group) {
   const auto differs = [&](const auto& what) {
@@ -90,8 +94,8 @@ std::vector<Column> value_columns(const RowGroup& group) {
        [](const Row& row) { return optional_ratio_text(row.compr_ratio); }},
       {"MEM", true, TablePart::cost,
        [](const Row& row) { return optional_ratio_text(row.mem_ratio); }},
-      {"USER", true, TablePart::cost, [](const Row& row) { return nonzero_text(row.user_s); }},
-      {"SYS", true, TablePart::cost, [](const Row& row) { return nonzero_text(row.sys_s); }},
+      {"USER", true, TablePart::cost, [](const Row& row) { return seconds_text(row, row.user_s); }},
+      {"SYS", true, TablePart::cost, [](const Row& row) { return seconds_text(row, row.sys_s); }},
       {"CSW", true, TablePart::cost,
        [](const Row& row) {
          return row.context_switches > 0 ? count_text(row.context_switches) : "";
@@ -160,10 +164,11 @@ std::vector<RowGroup> group_rows(const std::vector<Row>& rows) {
     using Place = std::tuple<std::size_t, std::uint32_t, std::size_t>;
     std::map<std::string, std::size_t> ops;
     std::map<std::string, std::size_t> algorithms;
+    const AlgorithmNames names(group.rows);
     std::vector<std::pair<Place, const Row*>> placed;
     for (const Row* row : group.rows) {
       const std::size_t op = place_of(ops, op_text(*row));
-      placed.emplace_back(Place(op, row->threads, place_of(algorithms, algorithm_text(*row))), row);
+      placed.emplace_back(Place(op, row->threads, place_of(algorithms, names.of(*row))), row);
     }
     std::stable_sort(placed.begin(), placed.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -214,8 +219,8 @@ std::vector<std::string> legend(const std::vector<Row>& rows) {
     lines.emplace_back(
         "USER, SYS: CPU seconds, CSW: context switches of a round, generator and server together.");
   }
-  const bool call = any([](const Row& row) { return row.path == "function call"; });
-  if (call && any([](const Row& row) { return row.path != "function call"; })) {
+  const auto called = [](const Row& row) { return row.path.starts_with("function call"); };
+  if (any(called) && !std::all_of(rows.begin(), rows.end(), called)) {
     lines.emplace_back(
         "A function call is not a system call: it does not pay for the way into the kernel.");
   }
@@ -267,6 +272,20 @@ std::string op_text(const Row& row) {
 
 std::string algorithm_text(const Row& row) {
   return printable(row.level ? fmt::format("{}-{}", row.algorithm, *row.level) : row.algorithm);
+}
+
+AlgorithmNames::AlgorithmNames(const std::vector<const Row*>& rows) {
+  std::map<std::pair<std::string, std::string>, std::optional<int>> levels;
+  for (const Row* row : rows) {
+    const auto key = std::pair(row->label, row->algorithm);
+    if (levels.try_emplace(key, row->level).first->second != row->level) {
+      with_level_.insert(row->algorithm);
+    }
+  }
+}
+
+std::string AlgorithmNames::of(const Row& row) const {
+  return with_level_.contains(row.algorithm) ? algorithm_text(row) : printable(row.algorithm);
 }
 
 std::string jobs_text(std::uint32_t jobs) {
@@ -325,11 +344,21 @@ TextTable result_table(const RowGroup& group, TablePart part) {
   return make_table(columns, group.rows);
 }
 
+std::optional<Latency> submission_alone(const Row& row) {
+  const auto parts = [](const Latency& ns) {
+    return std::tuple(ns.min_ns, ns.avg_ns, ns.p50_ns, ns.p99_ns, ns.p999_ns, ns.max_ns);
+  };
+  const bool same =
+      row.latency && row.submit_latency && parts(*row.latency) == parts(*row.submit_latency);
+  return same ? std::nullopt : row.submit_latency;
+}
+
 TextTable latency_table(const RowGroup& group, LatencyKind kind) {
   RowGroup measured = group;
   std::vector<Latency> latencies;
   std::erase_if(measured.rows, [&](const Row* row) {
-    const auto& latency = kind == LatencyKind::request ? row->latency : row->submit_latency;
+    const std::optional<Latency> latency =
+        kind == LatencyKind::request ? row->latency : submission_alone(*row);
     if (latency) {
       latencies.push_back(*latency);
     }

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +40,16 @@ struct RowGroup {
 [[nodiscard]] std::string op_text(const Row& row);
 // "zstd-3", or empty.
 [[nodiscard]] std::string algorithm_text(const Row& row);
+// Algorithms by name alone, so that one target's "lz4" and another's "lz4-1" are the same cell; with
+// their level where a target has several of one name.
+class AlgorithmNames {
+ public:
+  explicit AlgorithmNames(const std::vector<const Row*>& rows);
+  [[nodiscard]] std::string of(const Row& row) const;
+
+ private:
+  std::set<std::string> with_level_;
+};
 // "1 job", "10 jobs".
 [[nodiscard]] std::string jobs_text(std::uint32_t jobs);
 // Three digits or more: "0.0123", "1.23", "123", "12345".
@@ -72,6 +84,10 @@ enum class TablePart { whole, speed, cost };
 // Columns that are empty in all rows are left out; so are algorithm and jobs when all rows have the
 // same, which group_text tells.
 [[nodiscard]] TextTable result_table(const RowGroup& group, TablePart part);
+
+// The latency of submissions, where it is another one than that of requests: a call that waits for
+// the completion has one for both.
+[[nodiscard]] std::optional<Latency> submission_alone(const Row& row);
 
 enum class LatencyKind { request, submission };
 // Rows with latencies only.

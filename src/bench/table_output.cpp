@@ -22,7 +22,7 @@ std::string list_text(std::string_view name, const std::vector<std::string>& ite
       text += line + "\n";
       line = std::string(12, ' ');
     }
-    line += (line.size() > 12 ? " " : "") + item + (last ? "" : ",");
+    line += (line.size() > 12 ? " " : "") + item + (last ? "" : ";");
   }
   return items.empty() ? "" : text + line + "\n";
 }
@@ -30,6 +30,9 @@ std::string list_text(std::string_view name, const std::vector<std::string>& ite
 std::vector<std::string> members_text(const nlohmann::ordered_json& object) {
   std::vector<std::string> items;
   for (const auto& [name, value] : object.items()) {
+    if (value.is_null() || value == "") {
+      continue;
+    }
     items.push_back(fmt::format("{}: {}", printable(name), value_text(value)));
   }
   return items;

@@ -89,6 +89,24 @@ TEST(Comparison, several_algorithms_are_told_apart) {
   EXPECT_TRUE(has(text, "2 cells: 2 within noise, 0 faster, 0 slower\n")) << text;
 }
 
+TEST(Comparison, a_level_that_only_one_target_tells_does_not_part_cells) {
+  Row told = row_of("engine", "read", {100});
+  told.level = 1;
+  Row zstd = row_of("engine", "read", {10});
+  zstd.algorithm = "zstd";
+  zstd.level = 3;
+  Row silent = row_of("zram", "read", {100});
+  Row silent_zstd = row_of("zram", "read", {10});
+  silent_zstd.algorithm = "zstd";
+  const ResultFile file = file_of({told, zstd, silent, silent_zstd});
+  EXPECT_TRUE(has(compared(file, file, {"engine", "zram"}),
+                  "2 cells: 2 within noise, 0 faster, 0 slower\n"));
+  // Several levels of one algorithm do.
+  zstd.algorithm = "lz4";
+  const std::string text = compared(file_of({told, zstd}), file_of({zstd, told}));
+  EXPECT_TRUE(has(text, "2 cells: 2 within noise, 0 faster, 0 slower\n")) << text;
+}
+
 TEST(Comparison, several_targets_are_matched_by_label) {
   const ResultFile older = file_of({row_of("engine", "read", {100}), row_of("zram", "read", {10})});
   const ResultFile newer = file_of({row_of("zram", "read", {10}), row_of("engine", "read", {50})});

@@ -71,6 +71,23 @@ TEST_F(Report, pages_have_ratios_against_time_for_each_corpus_and_for_all) {
   EXPECT_FALSE(has(html, "<h3>Bandwidth against"));
 }
 
+TEST_F(Report, targets_of_one_algorithm_stand_together_whether_they_tell_its_level_or_not) {
+  ResultFile file = pages_results();
+  std::erase_if(file.rows, [](const Row& row) {
+    return row.algorithm == "deflate" || row.level == 3 || row.corpus != "python";
+  });
+  for (Row& row : file.rows) {
+    row.latency.reset();
+    row.level = row.label == "zram" ? std::nullopt : std::optional<int>(1);
+  }
+  const std::string html = report_of({file});
+  EXPECT_TRUE(has(html, "<text>lz4</text>"));
+  EXPECT_FALSE(has(html, "<text>lz4-1</text>"));
+  // With one algorithm there is no choice to show.
+  std::erase_if(file.rows, [](const Row& row) { return row.algorithm != "lz4"; });
+  EXPECT_FALSE(has(report_of({file}), "<h3>Ratio against"));
+}
+
 TEST_F(Report, latencies_have_charts) {
   ResultFile file = sample_file("nowait");
   file.rows = {sample_row("engine", "randread", 100)};

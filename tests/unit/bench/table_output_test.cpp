@@ -43,10 +43,10 @@ TEST(TableOutput, a_table_has_a_line_for_each_target_with_its_numbers) {
   const std::string text = format_tables(two_targets());
   EXPECT_TRUE(has(text,
                   "== cc1plus, 4K blocks, iodepth 1, lz4, 1 job\n"
-                  "OP           TARGET MB/S  MIN-MAX IOPS RATIO MIN-MAX     USER  SYS CSW\n"
-                  "read (holes) engine 1000 970-1020 244k  1.00             0.25 1.50  42\n"
-                  "read (holes) zram    500  485-510 122k  0.50 0.49-0.52   0.25 1.50  42\n"
-                  "read (holes) zram#2 1000 970-1020 244k  1.01 0.98-1.02 = 0.25 1.50  42\n"))
+                  "OP           TARGET MB/S  MIN-MAX IOPS RATIO MIN-MAX      USER   SYS CSW\n"
+                  "read (holes) engine 1000 970-1020 244k  1.00             0.250 1.500  42\n"
+                  "read (holes) zram    500  485-510 122k  0.50 0.49-0.52   0.250 1.500  42\n"
+                  "read (holes) zram#2 1000 970-1020 244k  1.01 0.98-1.02 = 0.250 1.500  42\n"))
       << text;
 }
 
@@ -55,11 +55,11 @@ TEST(TableOutput, the_heading_tells_the_machine_the_suite_and_the_paths) {
   file.interrupted = true;
   file.notes = {"zram has no lz4hc"};
   const std::string text = format_tables(file);
-  EXPECT_TRUE(text.starts_with("suite       pages\nmachine     version: 1.2.3,")) << text;
+  EXPECT_TRUE(text.starts_with("suite       pages\nmachine     version: 1.2.3;")) << text;
   EXPECT_TRUE(has(text,
                   "kernel: 6.1.0\nrounds      5, interrupted before the end\n"
-                  "parameters  size: 512M, rounds: 5, jobs: [1,2,3]\n"
-                  "paths       engine: function call, zram: pread/pwrite, "
+                  "parameters  size: 512M; rounds: 5; jobs: [1,2,3]\n"
+                  "paths       engine: function call; zram: pread/pwrite; "
                   "zram#2: pread/pwrite\n"))
       << text;
   EXPECT_TRUE(has(text, "each round with its own of one interleaved run"));
@@ -156,6 +156,15 @@ TEST(TableOutput, latencies_have_a_table_in_microseconds) {
                   "OP           TARGET  MIN  AVG  P50  P99 P99.9  MAX\n"
                   "read (holes) zram   0.10 0.20 0.30 0.40  0.50 6000\n"))
       << text;
+}
+
+TEST(TableOutput, a_call_that_waits_has_no_latency_of_submission_of_its_own) {
+  ResultFile file = two_targets();
+  file.rows[0].latency = Latency{600, 1050.5, 1000, 1700, 4000, 60000};
+  file.rows[0].submit_latency = file.rows[0].latency;
+  EXPECT_FALSE(has(format_tables(file), "latency of submissions"));
+  file.rows[0].submit_latency->p50_ns = 999;
+  EXPECT_TRUE(has(format_tables(file), "latency of submissions"));
 }
 
 TEST(TableOutput, hardware_counters_have_a_table_where_they_are) {
