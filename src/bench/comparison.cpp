@@ -158,7 +158,7 @@ std::string verdict_text(Verdict verdict) {
 
 std::string ratio_text(const Cell& cell) {
   const double older = cell.older->mb_per_s.median();
-  return older > 0 ? fmt::format("{:.2f}", cell.newer->mb_per_s.median() / older) : "-";
+  return older > 0 ? factor_text(cell.newer->mb_per_s.median() / older) : "-";
 }
 
 using CellText = std::string (*)(const Cell&);

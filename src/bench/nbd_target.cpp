@@ -163,7 +163,7 @@ Result<void> check_nbd_target(const TargetConfig& config, bool consent) {
     return connection.error();
   }
   if (!connection->has_block_status()) {
-    return Error{Errc::unsupported, 0,
+    return Error{Errc::invalid_argument, 0,
                  fmt::format("target \"{}\": the server does not tell whether its {} hold data, "
                              "and all of it would be overwritten; pass --yes to do that",
                              uri, format_size(connection->size_bytes()))};
@@ -173,7 +173,7 @@ Result<void> check_nbd_target(const TargetConfig& config, bool consent) {
     return data.error();
   }
   if (*data) {
-    return Error{Errc::exists, 0,
+    return Error{Errc::invalid_argument, 0,
                  fmt::format("target \"{}\": the export of {} holds data (the first at byte {}) "
                              "that would be overwritten; pass --yes to do that",
                              uri, format_size(connection->size_bytes()), **data)};

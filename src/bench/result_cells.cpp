@@ -28,24 +28,24 @@ std::string median_text(const Spread& spread) {
 }
 
 std::string ratio_text(const Spread& ratios) {
-  return ratios.empty() ? "" : fmt::format("{:.2f}", ratios.median());
+  return ratios.empty() ? "" : factor_text(ratios.median());
 }
 
 std::string ratio_range_text(const Spread& ratios) {
   if (ratios.empty() || is_reference(ratios)) {
     return "";
   }
-  return fmt::format("{:.2f}-{:.2f}{}", ratios.min(), ratios.max(),
-                     within_noise(ratios) ? " =" : "");
+  return factor_text(ratios.min()) + "-" + factor_text(ratios.max()) +
+         (within_noise(ratios) ? " =" : "");
 }
 
 std::string distance_text(const Spread& ratios) {
   const bool known = !ratios.empty() && ratios.median() > 0 && !is_reference(ratios);
-  return known ? fmt::format("{:.2f}", 1 / ratios.median()) : "";
+  return known ? factor_text(1 / ratios.median()) : "";
 }
 
 std::string optional_ratio_text(const std::optional<double>& ratio) {
-  return ratio ? fmt::format("{:.2f}", *ratio) : "";
+  return ratio ? factor_text(*ratio) : "";
 }
 
 std::string optional_size_text(const std::optional<std::uint64_t>& size) {
@@ -300,6 +300,10 @@ std::string number_text(double number) {
     return fmt::format("{:.1f}", number);
   }
   return number >= 0.0995 ? fmt::format("{:.2f}", number) : fmt::format("{:.2g}", number);
+}
+
+std::string factor_text(double factor) {
+  return factor >= 0.0995 && factor < 9.995 ? fmt::format("{:.2f}", factor) : number_text(factor);
 }
 
 std::string count_text(double count) {

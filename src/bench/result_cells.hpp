@@ -54,6 +54,8 @@ class AlgorithmNames {
 [[nodiscard]] std::string jobs_text(std::uint32_t jobs);
 // Three digits or more: "0.0123", "1.23", "123", "12345".
 [[nodiscard]] std::string number_text(double number);
+// A ratio of two: "0.98", "12.3", "0.0012".
+[[nodiscard]] std::string factor_text(double factor);
 // "950", "12.3k", "1.23M".
 [[nodiscard]] std::string count_text(double count);
 // number_text of minimum and maximum: "97.1-103".

@@ -61,7 +61,7 @@ grep -q 'disk.nbd.*server' "$work/run.err" || fail "it does not say why: $(cat "
 step 'an export that holds something wants consent'
 start_server --name disk --size 64M
 expect_success nbd disk fill 0 1M 1
-expect_refusal 1 '--yes' pages "${small[@]}" --buffer-random --target "$(uri_of disk)"
+expect_refusal 2 '--yes' pages "${small[@]}" --buffer-random --target "$(uri_of disk)"
 expect_success nbd disk check 0 1M 1
 expect_success "$UZRAM" bench pages "${small[@]}" --buffer-random --target "$(uri_of disk)" --yes
 stop_server
