@@ -72,4 +72,20 @@ std::uint32_t current_cpu_slot() noexcept {
   return std::min<std::uint32_t>(slots.slot[static_cast<std::size_t>(cpu)], slots.count - 1);
 }
 
+bool bind_to_cpu_slot(std::uint32_t slot) noexcept {
+  bool bound = false;
+  with_affinity([&](cpu_set_t* set, std::size_t bytes) {
+    std::uint32_t passed = 0;
+    for (std::size_t cpu = 0; cpu < bytes * 8; ++cpu) {
+      if (CPU_ISSET_S(cpu, bytes, set) && passed++ == slot) {
+        CPU_ZERO_S(bytes, set);
+        CPU_SET_S(cpu, bytes, set);
+        bound = sched_setaffinity(0, bytes, set) == 0;
+        return;
+      }
+    }
+  });
+  return bound;
+}
+
 }  // namespace uzram

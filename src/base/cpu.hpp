@@ -18,4 +18,8 @@ namespace uzram {
 // when this returns.
 [[nodiscard]] std::uint32_t current_cpu_slot() noexcept;
 
+// Binds the calling thread to the CPU of that slot, counted as above. False when it cannot be: there
+// is no such slot, or the system refuses.
+bool bind_to_cpu_slot(std::uint32_t slot) noexcept;
+
 }  // namespace uzram

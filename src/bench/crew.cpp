@@ -4,12 +4,19 @@
 #include <system_error>
 #include <utility>
 
+#include "base/cpu.hpp"
+
 namespace uzram::bench {
 
 // A member's thread: opens its port, because some ports belong to the thread that opened them, and
 // works a stretch whenever the turn changes.
 void Crew::work(Member& member, std::uint32_t index, const std::shared_ptr<const DataSet>& data,
                 Contents* contents, const std::atomic<bool>& stop) {
+  // CPUs differ, as their neighbours on the host do: the same job of every target has the same one,
+  // as long as there is one for each.
+  if (phase_.jobs <= usable_cpus()) {
+    bind_to_cpu_slot(index);
+  }
   auto port = target_.open_port(phase_.iodepth);
   if (port) {
     member.port = *std::move(port);

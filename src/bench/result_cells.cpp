@@ -213,7 +213,7 @@ std::vector<std::string> legend(const std::vector<Row>& rows) {
   }
   if (any([](const Row& row) { return row.compr_ratio || row.mem_ratio; })) {
     lines.emplace_back(
-        "COMPR: data stored by its compressed size; MEM: by all the memory it takes.");
+        "COMPR: data stored by its compressed size; MEM: by what its pool takes (without tables).");
   }
   if (any([](const Row& row) { return row.user_s + row.sys_s > 0; })) {
     lines.emplace_back(

@@ -13,9 +13,10 @@
 namespace uzram::bench {
 namespace {
 
-// Long enough that waking the jobs costs nothing to speak of.
-constexpr std::uint64_t kStretchBytes = std::uint64_t{64} << 20;
-constexpr double kStretchSeconds = 0.25;
+// Long enough that caches the other targets have emptied are full again soon; short enough that what
+// slows the machine down for a while meets all targets.
+constexpr std::uint64_t kStretchBytes = std::uint64_t{32} << 20;
+constexpr double kStretchSeconds = 0.05;
 
 std::uint32_t stretches_of(const Phase& phase) noexcept {
   double stretches = phase.runtime_s / kStretchSeconds;

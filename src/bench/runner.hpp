@@ -15,7 +15,7 @@
 
 namespace uzram::bench {
 
-inline constexpr std::uint32_t kMostStretches = 8;
+inline constexpr std::uint32_t kMostStretches = 32;
 
 // `stop`: set by a signal, ends the run early; the results then hold what was done and say so.
 // `progress_fd`: where progress is shown if it is a terminal.

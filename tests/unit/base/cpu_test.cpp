@@ -1,6 +1,7 @@
 #include "base/cpu.hpp"
 
 #include <cstdint>
+#include <thread>
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -43,6 +44,17 @@ TEST(Cpu, each_usable_cpu_has_a_slot_of_its_own) {
     EXPECT_EQ(current_cpu_slot(), expected++);
   }
   ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(Cpu, a_thread_is_bound_to_the_cpu_of_a_slot) {
+  // Threads of their own: the binding ends with them.
+  for (std::uint32_t slot = 0; slot < usable_cpus(); ++slot) {
+    std::thread([slot] {
+      EXPECT_TRUE(bind_to_cpu_slot(slot));
+      EXPECT_EQ(current_cpu_slot(), slot);
+    }).join();
+  }
+  std::thread([] { EXPECT_FALSE(bind_to_cpu_slot(usable_cpus())); }).join();
 }
 
 }  // namespace
