@@ -34,7 +34,7 @@ struct DeviceAccess {
 
 // TargetInfo::path.
 [[nodiscard]] constexpr std::string_view path_name(bool uring) noexcept {
-  return uring ? "io_uring" : "pread/pwrite";
+  return uring ? "io_uring" : "pread, pwrite, BLKDISCARD";
 }
 
 // What EIO on a write means on the zram device `name`.

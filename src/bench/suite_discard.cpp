@@ -98,6 +98,10 @@ Result<Plan> plan_discard(const SuiteOptions& options) {
   }
   auto algorithms = read_algorithms(options, "lz4");
   auto checked = check_targets(settings->targets);
+  for (TargetConfig& target : settings->targets) {
+    // Discards are synchronous, however many a job has in flight.
+    target.io = IoPath::psync;
+  }
   auto data = options.data.empty() ? Result<DataSets>(DataSets{}) : make_data_sets(options.data);
   if (const Error* const error = first_error(algorithms, checked, data)) {
     return *error;

@@ -114,9 +114,9 @@ TEST_F(BlockTargetTest, the_way_follows_from_io_and_the_depth) {
     IoPath io;
     std::uint32_t iodepth;
     std::string path;
-  } cases[] = {{IoPath::automatic, 1, "pread/pwrite"},
+  } cases[] = {{IoPath::automatic, 1, "pread, pwrite, BLKDISCARD"},
                {IoPath::automatic, 2, "io_uring"},
-               {IoPath::psync, 8, "pread/pwrite"},
+               {IoPath::psync, 8, "pread, pwrite, BLKDISCARD"},
                {IoPath::uring, 1, "io_uring"}};
   for (const auto& one : cases) {
     const auto target = open(loop_->path(), one.io, one.iodepth);

@@ -50,7 +50,7 @@ TEST_F(ZramTargetTest, its_memory_is_that_of_mm_stat) {
   auto target = open("lzo-rle", IoPath::automatic, 1);
   ASSERT_TRUE(target) << target.error().message;
   EXPECT_EQ((*target)->info().algorithm, "lzo-rle");
-  EXPECT_EQ((*target)->info().path, "pread/pwrite");
+  EXPECT_EQ((*target)->info().path, "pread, pwrite, BLKDISCARD");
   EXPECT_EQ((*target)->info().streams, 0U);
   EXPECT_FALSE((*target)->info().level);
   EXPECT_FALSE((*target)->server());
