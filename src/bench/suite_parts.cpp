@@ -68,10 +68,10 @@ Result<std::uint64_t> read_size(std::string_view text) {
 Result<std::vector<TargetConfig>> default_targets(std::string_view targets,
                                                   std::vector<std::string>& notes) {
   std::string list(targets);
-  if (const auto algorithms = os::KernelZram::algorithms()) {
+  if (const auto available = os::KernelZram::available(); available) {
     list += ",zram";
   } else {
-    notes.push_back("the kernel's zram is left out: " + algorithms.error().message);
+    notes.push_back("the kernel's zram is left out: " + available.error().message);
   }
   return parse_targets({list});
 }

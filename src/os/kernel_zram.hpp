@@ -51,6 +51,8 @@ class KernelZram {
   static Result<std::unique_ptr<KernelZram>> create(const std::string& algorithm,
                                                     std::optional<int> level,
                                                     std::uint64_t disksize_bytes);
+  // Whether this user can make one at all, without making it. Errors: unsupported, saying why.
+  static Result<void> available() { return ZramKeeper::may_start(); }
   KernelZram(const KernelZram&) = delete;
   KernelZram& operator=(const KernelZram&) = delete;
 

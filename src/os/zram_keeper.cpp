@@ -173,6 +173,18 @@ Error refusal(const Report& report) {
 
 }  // namespace
 
+Result<void> ZramKeeper::may_start() {
+  Report report;
+  if (::access(kHotRemove, W_OK) != 0) {
+    report.step = Step::open_hot_remove;
+    report.failed_errno = errno;
+  } else if (::access(kHotAdd, R_OK) != 0) {
+    report.step = Step::open_hot_add;
+    report.failed_errno = errno;
+  }
+  return report.failed_errno == 0 ? Result<void>() : Result<void>(refusal(report));
+}
+
 ZramKeeper::ZramKeeper(pid_t pid, Descriptor socket) noexcept
     : pid_(pid), socket_(std::move(socket)) {}
 

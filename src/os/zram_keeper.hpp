@@ -28,6 +28,8 @@ class ZramKeeper {
  public:
   // Errors: unsupported when this kernel has no zram or this user may not use it; system.
   static Result<std::unique_ptr<ZramKeeper>> start();
+  // Whether start() would get that far, without making anything. Errors: as start().
+  static Result<void> may_start();
   // Returns when the device is gone.
   ~ZramKeeper();
   ZramKeeper(const ZramKeeper&) = delete;

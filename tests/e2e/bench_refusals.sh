@@ -66,6 +66,18 @@ expect_success nbd disk check 0 1M 1
 expect_success "$UZRAM" bench pages "${small[@]}" --buffer-random --target "$(uri_of disk)" --yes
 stop_server
 
+step 'an ordinary user'
+if ((EUID == 0)) && command -v setpriv >/dev/null; then
+  # Where the ordinary user may run it.
+  install -m 755 "$UZRAM" "$work/uzram" && chmod 755 "$work"
+  as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups "$work/uzram" bench pages)
+  output=$("${as_nobody[@]}" "${small[@]}" --buffer-random 2>&1) || fail "it fails: $output"
+  [[ $output =~ 'zram is left out' ]] || fail "it does not say what is left out: $output"
+  output=$("${as_nobody[@]}" "${small[@]}" --buffer-random --target zram 2>&1) &&
+    fail 'an ordinary user made a zram device'
+  [[ $output =~ 'run as root' ]] || fail "it does not say why: $output"
+fi
+
 step 'block devices'
 if ((EUID != 0)) || ! losetup --find >/dev/null 2>&1; then
   skip 'loop devices need root'
