@@ -56,8 +56,8 @@ void Crew::work(Member& member, std::uint32_t index, const std::shared_ptr<const
 }
 
 Result<std::unique_ptr<Crew>> Crew::make(const Phase& phase, Target& target,
-                                         std::shared_ptr<const DataSet> data, Contents* contents,
-                                         const std::atomic<bool>& stop) {
+                                         const std::shared_ptr<const DataSet>& data,
+                                         Contents* contents, const std::atomic<bool>& stop) {
   auto crew = std::unique_ptr<Crew>(new Crew(phase, target));
   crew->at_work_ = phase.jobs;
   for (std::uint32_t index = 0; index < phase.jobs; ++index) {

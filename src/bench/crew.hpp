@@ -27,8 +27,8 @@ class Crew {
  public:
   // REQUIRES: `stop` outlives the crew.
   static Result<std::unique_ptr<Crew>> make(const Phase& phase, Target& target,
-                                            std::shared_ptr<const DataSet> data, Contents* contents,
-                                            const std::atomic<bool>& stop);
+                                            const std::shared_ptr<const DataSet>& data,
+                                            Contents* contents, const std::atomic<bool>& stop);
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,7 +42,7 @@ class LatencyHistogram {
   // The value below or at which `share` (0 to 1) of the durations lie, exact to its bucket. REQUIRES:
   // count() != 0.
   [[nodiscard]] std::uint64_t percentile(double share) const noexcept {
-    const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_) + 0.5);
+    const auto wanted = static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(count_)));
     std::uint64_t seen = 0;
     for (std::size_t i = 0; i < kBuckets; ++i) {
       seen += counts_[i];

@@ -24,7 +24,7 @@ std::uint32_t stretches_of(const Phase& phase) noexcept {
     // Several jobs end a stretch at different moments; longer ones make that matter less.
     const std::uint64_t shortest = kStretchBytes * std::max<std::uint64_t>(1, phase.jobs / 2);
     const std::uint64_t bytes = phase.job_bytes * phase.loops * phase.jobs;
-    stretches = static_cast<double>(bytes / shortest);
+    stretches = static_cast<double>(bytes) / static_cast<double>(shortest);
   }
   return static_cast<std::uint32_t>(std::clamp(stretches, 1.0, double{kMostStretches}));
 }
