@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <limits>
 #include <new>
@@ -18,7 +17,9 @@
 
 #include "base/mutex.hpp"
 #include "base/size.hpp"
+#include "os/control_group.hpp"
 #include "os/descriptor.hpp"
+#include "os/proc_text.hpp"
 
 namespace uzram::os {
 namespace {
@@ -39,40 +40,6 @@ std::uint64_t system_margin(std::uint64_t total) noexcept {
 
 std::uint64_t minus_or_zero(std::uint64_t value, std::uint64_t subtrahend) noexcept {
   return value > subtrahend ? value - subtrahend : 0;
-}
-
-Descriptor open_at(int directory, const char* name, int flags) noexcept {
-  return Descriptor(::openat(directory, name, flags | O_CLOEXEC));
-}
-
-// What of the file fits `room`, or nothing when it cannot be read.
-std::optional<std::string_view> read_file(const Descriptor& file, std::span<char> room,
-                                          std::size_t offset = 0) noexcept {
-  ssize_t got = 0;
-  do {
-    got = ::pread(file.get(), room.data(), room.size(), static_cast<off_t>(offset));
-  } while (got < 0 && errno == EINTR);
-  if (got < 0) {
-    return std::nullopt;
-  }
-  return std::string_view(room.data(), static_cast<std::size_t>(got));
-}
-
-// The part of `text` before the first `separator`, which is removed from `text` together with it.
-std::string_view take_until(std::string_view& text, char separator) noexcept {
-  const std::size_t end = std::min(text.find(separator), text.size());
-  const std::string_view head = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return head;
-}
-
-std::optional<std::uint64_t> leading_number(std::string_view text) noexcept {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  std::uint64_t number = 0;
-  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
-    return std::nullopt;
-  }
-  return number;
 }
 
 // The number a control group's file holds: "max" is kUnlimited.
@@ -97,124 +64,10 @@ std::optional<std::uint64_t> find_value(std::string_view text, std::string_view 
   return std::nullopt;
 }
 
-// Reads a whole file of proc. Nothing when it cannot be opened or read.
-std::optional<std::string> slurp(const std::string& path) {
-  const Descriptor file = open_at(AT_FDCWD, path.c_str(), O_RDONLY);
-  std::string text;
-  std::array<char, 4096> room{};
-  while (true) {
-    const auto piece = read_file(file, room, text.size());
-    if (!piece) {
-      return std::nullopt;
-    }
-    if (piece->empty()) {
-      return text;
-    }
-    text += *piece;
-  }
-}
-
-// mountinfo writes blanks, tabs, line ends and backslashes as \ooo.
-std::string unescape(std::string_view field) {
-  std::string plain;
-  while (!field.empty()) {
-    unsigned code = 0;
-    if (field.size() >= 4 && field[0] == '\\' &&
-        std::from_chars(field.data() + 1, field.data() + 4, code, 8).ptr == field.data() + 4) {
-      plain += static_cast<char>(code);
-      field.remove_prefix(4);
-    } else {
-      plain += field[0];
-      field.remove_prefix(1);
-    }
-  }
-  return plain;
-}
-
-bool list_contains(std::string_view list, std::string_view word) noexcept {
-  while (!list.empty()) {
-    if (take_until(list, ',') == word) {
-      return true;
-    }
-  }
-  return false;
-}
-
-enum class Version { v1, v2 };
-
-// One mount of the hierarchy: `root` of the hierarchy is what shows at `point`.
-struct Mount {
-  Version version = Version::v2;
-  std::string root;
-  std::string point;
-};
-
-std::vector<Mount> parse_mountinfo(std::string_view text) {
-  std::vector<Mount> mounts;
-  while (!text.empty()) {
-    std::string_view line = take_until(text, '\n');
-    // "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS TAG… - TYPE SOURCE SUPEROPTIONS"
-    for (int skipped = 0; skipped < 3; ++skipped) {
-      take_until(line, ' ');
-    }
-    const std::string_view root = take_until(line, ' ');
-    const std::string_view point = take_until(line, ' ');
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string_view::npos) {
-      continue;
-    }
-    line.remove_prefix(dash + 3);
-    const std::string_view type = take_until(line, ' ');
-    take_until(line, ' ');
-    if (type == "cgroup2") {
-      mounts.push_back({Version::v2, unescape(root), unescape(point)});
-    } else if (type == "cgroup" && list_contains(line, "memory")) {
-      mounts.push_back({Version::v1, unescape(root), unescape(point)});
-    }
-  }
-  return mounts;
-}
-
-// The group of the process in the hierarchy that may limit its memory under `version`.
-std::optional<std::string_view> find_group(std::string_view membership, Version version) {
-  while (!membership.empty()) {
-    std::string_view line = take_until(membership, '\n');
-    const std::string_view hierarchy = take_until(line, ':');
-    const std::string_view controllers = take_until(line, ':');
-    const bool wanted = version == Version::v2 ? hierarchy == "0" && controllers.empty()
-                                               : list_contains(controllers, "memory");
-    if (wanted) {
-      return line;
-    }
-  }
-  return std::nullopt;
-}
-
-// `group` as seen from `root`: "" for itself, else it begins with a slash. Nothing when it lies
-// outside, which "/.." says of a group outside the control group namespace.
-std::optional<std::string_view> below(std::string_view root, std::string_view group) {
-  if (root == "/") {
-    root = "";
-  }
-  if (!group.starts_with(root)) {
-    return std::nullopt;
-  }
-  group.remove_prefix(root.size());
-  if (group == "/") {
-    group = "";
-  }
-  if (group == "/.." || group.starts_with("/../") || !(group.empty() || group[0] == '/')) {
-    return std::nullopt;
-  }
-  return group;
-}
-
 // One control group that may bound the process.
 struct Level {
-  Version version = Version::v2;
-  std::string name;
-  // Version 1 only: ancestors exist that no mount shows; memory.stat tells their limit.
-  bool hides_ancestors = false;
+  // When it hides ancestors, memory.stat tells their limit.
+  ControlGroup group;
   Descriptor directory;
   Descriptor limit;
   Descriptor high;
@@ -226,7 +79,7 @@ struct Level {
     if (current.is_open()) {
       return true;
     }
-    const bool v2 = version == Version::v2;
+    const bool v2 = group.version == GroupVersion::v2;
     limit = open_at(directory.get(), v2 ? "memory.max" : "memory.limit_in_bytes", O_RDONLY);
     if (!limit.is_open()) {
       return false;
@@ -271,15 +124,15 @@ void apply(Level& level, Bound& bound) noexcept {
   std::uint64_t limit = std::min(*hard_limit, soft_limit);
   // Page cache only adds to what is left, so the long memory.stat is read only when this level may
   // be the tightest.
-  if (!level.hides_ancestors &&
+  if (!level.group.hides_ancestors &&
       (limit >= kNoLimitFrom ||
        minus_or_zero(minus_or_zero(limit, *used), group_margin(limit)) >= bound.bytes)) {
     return;
   }
   std::array<char, 8192> room;  // NOLINT: read_file says how much of it is filled
   const auto stat = read_file(level.stat, room).value_or("");
-  const bool v2 = level.version == Version::v2;
-  if (level.hides_ancestors) {
+  const bool v2 = level.group.version == GroupVersion::v2;
+  if (level.group.hides_ancestors) {
     limit = std::min(limit, find_value(stat, "hierarchical_memory_limit", ' ').value_or(limit));
     if (limit >= kNoLimitFrom) {
       return;
@@ -309,8 +162,6 @@ struct MemoryHeadroom::Impl {
 
   std::uint64_t hash_membership() const noexcept;
   void find_levels() UZRAM_REQUIRES(mutex);
-  void add_levels(const std::vector<Mount>& mounts, Version version, std::string_view group)
-      UZRAM_REQUIRES(mutex);
   Result<Bound> measure_system() const;
   Bound measure() noexcept UZRAM_REQUIRES(mutex);
 };
@@ -340,50 +191,14 @@ void MemoryHeadroom::Impl::find_levels() {
        piece = read_file(membership, room, text.size())) {
     text += *piece;
   }
-  const std::vector<Mount> mounts = parse_mountinfo(slurp(mountinfo_path).value_or(""));
-  for (const Version version : {Version::v1, Version::v2}) {
-    if (const auto group = find_group(text, version)) {
-      add_levels(mounts, version, *group);
-    }
-  }
-}
-
-void MemoryHeadroom::Impl::add_levels(const std::vector<Mount>& mounts, Version version,
-                                      std::string_view group) {
-  // Of several mounts the one that shows most ancestors. When none shows the group, what is
-  // mounted is most likely a container's own group under another name: take its top.
-  const Mount* chosen = nullptr;
-  std::string_view path;
-  for (const Mount& mount : mounts) {
-    if (mount.version != version) {
-      continue;
-    }
-    const auto inside = below(mount.root, group);
-    if (chosen == nullptr || (inside && inside->size() >= path.size())) {
-      chosen = &mount;
-      path = inside.value_or("");
-    }
-  }
-  if (chosen == nullptr) {
-    return;
-  }
-  while (true) {
+  for (ControlGroup& group :
+       find_control_groups(text, slurp(mountinfo_path).value_or(""), "memory")) {
     Level level;
-    level.version = version;
-    level.name = chosen->root == "/" ? std::string(path) : chosen->root + std::string(path);
-    if (level.name.empty()) {
-      level.name = "/";
-    }
-    level.hides_ancestors = version == Version::v1 && path.empty() && chosen->root != "/";
-    const std::string directory = chosen->point + std::string(path);
-    level.directory = open_at(AT_FDCWD, directory.c_str(), O_PATH | O_DIRECTORY);
+    level.directory = open_at(AT_FDCWD, group.directory.c_str(), O_PATH | O_DIRECTORY);
+    level.group = std::move(group);
     if (level.directory.is_open()) {
       levels.push_back(std::move(level));
     }
-    if (path.empty()) {
-      return;
-    }
-    path = path.substr(0, path.rfind('/'));
   }
 }
 
@@ -457,7 +272,7 @@ std::string MemoryHeadroom::tightest() const {
   const MutexLock lock(impl_->mutex);
   const Bound bound = impl_->measure();
   const std::string what =
-      bound.level == nullptr ? "system memory" : "control group " + bound.level->name;
+      bound.level == nullptr ? "system memory" : "control group " + bound.level->group.name;
   return what + ": " + format_size(bound.limit);
 }
 
