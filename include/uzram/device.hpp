@@ -19,6 +19,7 @@
 // device has to take room from the system or gives it back.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,9 +34,25 @@
 
 namespace uzram {
 
+namespace engine {
+class Executor;
+}
+
 inline constexpr std::uint32_t kDefaultPageSize = 4096;
 inline constexpr std::uint64_t kMaxDiskSize = std::uint64_t{16} << 40;
 inline constexpr std::uint32_t kMaxCompStreams = 1024;
+
+inline constexpr std::uint32_t kMaxWorkers = 256;
+
+// Who does the work of a request.
+enum class Mode : std::uint8_t {
+  nowait,     // the submitter, before submit() returns
+  async,      // worker threads; submit() only queues
+  automatic,  // "auto": the submitter, helped by idle workers when there is enough to share
+};
+// "nowait", "async" or "auto", and back.
+[[nodiscard]] std::string_view mode_name(Mode mode) noexcept;
+[[nodiscard]] std::optional<Mode> mode_from_name(std::string_view name) noexcept;
 
 struct DeviceOptions {
   std::string name = "uzram0";
@@ -51,6 +68,11 @@ struct DeviceOptions {
   std::uint64_t mem_limit_bytes = 0;
   // 0: one compression stream per CPU, with spares; N: N streams shared by all threads.
   std::uint32_t max_comp_streams = 0;
+  Mode mode = Mode::automatic;
+  // async: threads that carry out requests; automatic: threads that may help one submitter. 0: as
+  // many as this process has CPUs. At most kMaxWorkers. The threads belong to the process, which has
+  // as many as the most demanding of its devices asks for.
+  std::uint32_t workers = 0;
 };
 
 // Statistics under the names and with the meanings of zram's mm_stat and io_stat. Bytes or counts.
@@ -116,6 +138,10 @@ class Device {
   // Restarts the high-water mark mem_used_max at the present use.
   void reset_mem_used_max() noexcept;
 
+  // Requests being carried out finish as they began. `workers` as in DeviceOptions. Errors:
+  // invalid_argument; system when threads cannot be had, and then nothing has changed.
+  Result<void> set_mode(Mode mode, std::uint32_t workers);
+
   // For front ends that check ranges themselves: counts a request they refused in invalid_io.
   void count_invalid_io() noexcept;
 
@@ -143,19 +169,47 @@ class Device {
 class Queue {
  public:
   explicit Queue(Device& device) noexcept : device_(device) {}
+  // Waits for requests that have not completed; they need not be reaped.
+  ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
   // Takes a batch. The requests may already be complete when this returns; they are delivered by
-  // reap(), not earlier, in any order.
+  // reap() or wait(), not earlier, in any order.
   void submit(std::span<Request* const> batch) noexcept;
   // The next completed request, or nullptr when there is none at present.
   [[nodiscard]] Request* reap() noexcept;
+  // The next completed request; sleeps until there is one. nullptr when nothing is outstanding.
+  [[nodiscard]] Request* wait() noexcept;
+  // Requests submitted and not delivered yet.
+  [[nodiscard]] std::size_t outstanding() const noexcept { return outstanding_; }
+
+  // For threads that sleep elsewhere, in a ring for example: the eventfd that is written when a
+  // request completes after arm_doorbell() has returned true. REQUIRES: nothing is outstanding; the
+  // descriptor stays open as long as the Queue lives.
+  void set_doorbell(int event_fd) noexcept { doorbell_fd_ = event_fd; }
+  // False: a completed request is there, reap it first. True: the next one to complete will ring,
+  // once.
+  [[nodiscard]] bool arm_doorbell() noexcept;
 
  private:
+  friend class engine::Executor;
+  // By workers: the request has completed.
+  void arrive(Request& request) noexcept;
+  // By the submitter: the request has completed.
+  void append(Request& request) noexcept;
+
   Device& device_;
+  int doorbell_fd_ = -1;
+  std::size_t outstanding_ = 0;
   Request* completed_head_ = nullptr;
   Request* completed_tail_ = nullptr;
+  // Completed by workers, the latest first.
+  alignas(64) std::atomic<Request*> arrived_{nullptr};
+  // The submitter sleeps, or is about to; a futex word when there is no doorbell.
+  std::atomic<std::uint32_t> armed_{0};
+  // Requests that workers have not let go of.
+  std::atomic<std::uint32_t> in_flight_{0};
 };
 
 }  // namespace uzram

@@ -14,6 +14,8 @@
 
 namespace uzram {
 
+class Queue;
+
 // The smallest address a device knows.
 inline constexpr std::uint32_t kSectorSize = 512;
 
@@ -38,6 +40,7 @@ struct Request {
   std::uint64_t user_data = 0;
   // Used by the Queue between submit and reap.
   Request* next = nullptr;
+  Queue* queue = nullptr;
 };
 
 }  // namespace uzram

@@ -61,7 +61,7 @@ class CodecPort final : public Port {
     return request;
   }
 
-  bool has_completed() const noexcept override { return head_ != nullptr; }
+  bool has_completed() noexcept override { return head_ != nullptr; }
 
   void execute(Request& request) noexcept override {
     request.status = Errc::ok;

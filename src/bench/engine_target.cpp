@@ -12,24 +12,45 @@ namespace {
 
 class EnginePort final : public Port {
  public:
-  explicit EnginePort(Device& device) : device_(device), queue_(device) {}
+  explicit EnginePort(Device& device)
+      : device_(device), queue_(device), async_(device.options().mode == Mode::async) {}
 
-  void submit(std::span<Request* const> batch) noexcept override {
-    queue_.submit(batch);
-    in_flight_ += batch.size();
-  }
+  void submit(std::span<Request* const> batch) noexcept override { queue_.submit(batch); }
 
   Request* reap() noexcept override {
-    if (in_flight_ == 0) {
-      return nullptr;
-    }
-    --in_flight_;
-    return note(queue_.reap());
+    Request* request = next_ == nullptr ? queue_.wait() : std::exchange(next_, nullptr);
+    return request == nullptr ? nullptr : note(request);
   }
 
-  bool has_completed() const noexcept override { return in_flight_ != 0; }
+  bool has_completed() noexcept override {
+    if (next_ == nullptr) {
+      next_ = queue_.reap();
+    }
+    return next_ != nullptr;
+  }
 
   void execute(Request& request) noexcept override {
+    if (async_) {
+      // A call of the device would be carried out by this thread; the mode is to hand it over.
+      Request* const one = &request;
+      queue_.submit({&one, 1});
+      (void)queue_.wait();
+    } else {
+      call(request);
+    }
+    note(&request);
+  }
+
+  std::string failure() const override {
+    std::string text = std::string(errno_name(failed_)) + ", " + std::string(describe(failed_));
+    if (failed_ == Errc::no_space) {
+      text += "; take a smaller --size or raise the limit";
+    }
+    return text;
+  }
+
+ private:
+  void call(Request& request) noexcept {
     switch (request.op) {
       case Op::read:
         request.status = device_.read(request.offset, {request.buffer, request.length});
@@ -49,18 +70,8 @@ class EnginePort final : public Port {
         request.status = device_.flush();
         break;
     }
-    note(&request);
   }
 
-  std::string failure() const override {
-    std::string text = std::string(errno_name(failed_)) + ", " + std::string(describe(failed_));
-    if (failed_ == Errc::no_space) {
-      text += "; take a smaller --size or raise the limit";
-    }
-    return text;
-  }
-
- private:
   Request* note(Request* request) noexcept {
     if (request->status != Errc::ok) [[unlikely]] {
       failed_ = request->status;
@@ -70,16 +81,18 @@ class EnginePort final : public Port {
 
   Device& device_;
   Queue queue_;
-  std::size_t in_flight_ = 0;
+  const bool async_;
+  // Taken from the queue to see whether there was one.
+  Request* next_ = nullptr;
   Errc failed_ = Errc::ok;
 };
 
 class EngineTarget final : public Target {
  public:
-  EngineTarget(std::unique_ptr<Device> device, std::string mode) : device_(std::move(device)) {
+  explicit EngineTarget(std::unique_ptr<Device> device) : device_(std::move(device)) {
     const DeviceOptions options = device_->options();
-    info_ = {"function call", options.algorithm, options.level, std::move(mode),
-             options.max_comp_streams};
+    info_ = {"function call", options.algorithm, options.level,
+             std::string(mode_name(options.mode)), options.max_comp_streams};
   }
 
   const TargetInfo& info() const noexcept override { return info_; }
@@ -110,8 +123,7 @@ Result<std::unique_ptr<Target>> open_engine_target(const TargetConfig& config,
   if (!device) {
     return std::move(device).error();
   }
-  return std::unique_ptr<Target>(
-      std::make_unique<EngineTarget>(*std::move(device), config.device.mode));
+  return std::unique_ptr<Target>(std::make_unique<EngineTarget>(*std::move(device)));
 }
 
 }  // namespace uzram::bench

@@ -29,7 +29,7 @@ class NbdPort final : public Port {
 
   void submit(std::span<Request* const> batch) noexcept override;
   [[nodiscard]] Request* reap() noexcept override;
-  [[nodiscard]] bool has_completed() const noexcept override { return done_ != nullptr; }
+  [[nodiscard]] bool has_completed() noexcept override { return done_ != nullptr; }
   void execute(Request& request) noexcept override;
   [[nodiscard]] std::string failure() const override;
 

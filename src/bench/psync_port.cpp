@@ -22,7 +22,7 @@ class PsyncPort final : public Port {
 
   Request* reap() noexcept override { return completed_.pop(); }
 
-  [[nodiscard]] bool has_completed() const noexcept override { return !completed_.empty(); }
+  [[nodiscard]] bool has_completed() noexcept override { return !completed_.empty(); }
 
   void execute(Request& request) noexcept override {
     switch (request.op) {

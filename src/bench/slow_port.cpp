@@ -21,7 +21,7 @@ class SlowPort final : public Port {
     return request;
   }
 
-  bool has_completed() const noexcept override { return port_->has_completed(); }
+  bool has_completed() noexcept override { return port_->has_completed(); }
 
   void execute(Request& request) noexcept override {
     port_->execute(request);

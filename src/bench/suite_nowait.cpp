@@ -80,7 +80,7 @@ Result<Plan> plan_nowait(const SuiteOptions& options) {
     return std::move(settings).error();
   }
   auto algorithms = read_algorithms(options, "lz4");
-  auto modes = parse_words("--mode", options.modes.empty() ? "nowait" : options.modes);
+  auto modes = parse_words("--mode", options.modes.empty() ? "nowait,async" : options.modes);
   auto data = data_of(options);
   if (const Error* const error = first_error(algorithms, modes, data)) {
     return *error;

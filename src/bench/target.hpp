@@ -64,7 +64,7 @@ class Port {
   [[nodiscard]] virtual Request* reap() noexcept = 0;
 
   // Whether reap() would return a request without waiting.
-  [[nodiscard]] virtual bool has_completed() const noexcept { return false; }
+  [[nodiscard]] virtual bool has_completed() noexcept { return false; }
 
   // One request from start to end. REQUIRES: none is in flight.
   virtual void execute(Request& request) noexcept = 0;

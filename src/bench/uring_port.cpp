@@ -79,7 +79,7 @@ class UringPort final : public Port {
   }
 
   // True as well when a part of a request has completed and reap() will wait for the rest.
-  [[nodiscard]] bool has_completed() const noexcept override {
+  [[nodiscard]] bool has_completed() noexcept override {
     return !completed_.empty() || ::io_uring_cq_ready(&ring_) != 0 ||
            (IO_URING_READ_ONCE(*ring_.sq.kflags) & IORING_SQ_TASKRUN) != 0;
   }

@@ -97,7 +97,7 @@ void add_nowait(CLI::App& suite, BenchArguments& into) {
   add_common(suite, into, "engine,zram");
   add_load(suite, into.suite, "20G", "48", "4K", "2", "1", "60");
   add_data(suite, into.suite.data, "random bytes");
-  add_text(suite, "--mode", into.suite.modes, "LIST", "Modes of the engine [nowait]");
+  add_text(suite, "--mode", into.suite.modes, "LIST", "Modes of the engine [nowait,async]");
 }
 
 void add_discard(CLI::App& suite, BenchArguments& into) {

@@ -51,7 +51,8 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   add_shorthand(serve, into, "name", "NAME", "Its name [uzram0]");
   add_shorthand(serve, into, "algorithm", "NAME", "Compressor [lz4]: " + codec::names());
   add_shorthand(serve, into, "level", "NUMBER", level_help());
-  add_shorthand(serve, into, "mode", "MODE", "Who does the work [nowait]: nowait, the submitter");
+  add_shorthand(serve, into, "mode", "MODE", "Who does the work [auto]: nowait, async or auto");
+  add_shorthand(serve, into, "workers", "NUMBER", "Threads for async and auto [0: one per CPU]");
   add_shorthand(serve, into, "mem-limit", "SIZE", "Most memory the pool may take [0: no limit]");
   add_shorthand(serve, into, "max-comp-streams", "NUMBER",
                 "Compression streams shared by all threads [0: one per CPU]");
@@ -69,9 +70,6 @@ void add_serve(CLI::App& app, ServeArguments& into) {
       .add_option("--handshake-timeout", into.handshake_timeout,
                   "Seconds in which a client must have chosen an export [10]")
       ->type_name("SECONDS");
-  // Not listed, as no value of it can be accepted; known, so that its refusal says why.
-  add_shorthand(serve, into, "workers", "NUMBER", "");
-  serve.get_option("--workers")->group("");
 }
 
 void add_stat(CLI::App& app, StatArguments& into) {

@@ -132,7 +132,6 @@ Result<void> fill_directory(const ServeOptions& options, Running& running) {
     control::DeviceEntry entry;
     entry.device = running.devices[i].get();
     entry.name = settings.options.name;
-    entry.mode = settings.mode;
     entry.exports = running.nbd->uris(settings.options.name);
     if (auto added = running.directory.add(std::move(entry)); !added) {
       return added;
@@ -200,8 +199,11 @@ std::string shell_word(std::string_view text) {
 std::string facts(const control::DeviceSettings& settings, const DeviceOptions& options) {
   std::string line = options.name + ": " + format_size(options.disksize_bytes) + ", " +
                      options.algorithm + " level " + std::to_string(options.level.value_or(0)) +
-                     ", mode " + settings.mode + ", logical block " +
+                     ", mode " + std::string(mode_name(options.mode)) + ", logical block " +
                      std::to_string(settings.logical_block_bytes);
+  if (options.workers != 0) {
+    line += ", " + std::to_string(options.workers) + " workers";
+  }
   if (options.mem_limit_bytes != 0) {
     line += ", mem-limit " + format_size(options.mem_limit_bytes);
   }

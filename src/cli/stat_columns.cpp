@@ -28,7 +28,8 @@ constexpr std::array kColumns = {
     StatColumn{"MOUNTPOINT", false, "empty: NBD exports are mounted by clients", ""},
     StatColumn{"TABLE", true, "memory of the page table", "table_bytes", true},
     StatColumn{"HUGE", true, "incompressible pages, stored as they are", "huge_pages"},
-    StatColumn{"MODE", false, "who does the work: nowait is the submitter", "mode"},
+    StatColumn{"MODE", false, "who does the work: nowait, async or auto", "mode"},
+    StatColumn{"WORKERS", true, "threads for async and auto; 0 is one per CPU", "workers"},
     StatColumn{"EXPORTS", false, "where clients connect, separated by commas", "exports"},
 };
 

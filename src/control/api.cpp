@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kDevices = "/v1/devices";
 constexpr std::string_view kVersion = "/v1/version";
-constexpr std::string_view kSettable = "mem_limit, mem_used_max or compact";
+constexpr std::string_view kSettable = "mode, workers, mem_limit, mem_used_max or compact";
 
 // Names are bytes; what is not UTF-8 in them is shown as U+FFFD.
 std::string dump(const ordered_json& value) {
@@ -60,6 +60,8 @@ Error bad_value(std::string_view key, const ordered_json& value, std::string_vie
 
 // What a PATCH asks for.
 struct Changes {
+  std::optional<Mode> mode;
+  std::optional<std::uint32_t> workers;
   std::optional<std::uint64_t> mem_limit;
   bool reset_mem_used_max = false;
   bool compact = false;
@@ -93,7 +95,18 @@ Result<Changes> parse_changes(std::string_view body, std::uint32_t page_size) {
   }
   Changes changes;
   for (const auto& [key, value] : request.items()) {
-    if (key == "mem_limit") {
+    if (key == "mode") {
+      changes.mode =
+          value.is_string() ? mode_from_name(value.get_ref<const std::string&>()) : std::nullopt;
+      if (!changes.mode) {
+        return bad_value(key, value, "\"nowait\", \"async\" or \"auto\"");
+      }
+    } else if (key == "workers") {
+      if (!value.is_number_unsigned() || value > kMaxWorkers) {
+        return bad_value(key, value, "a number from 1 to 256, or 0 for as many as there are CPUs");
+      }
+      changes.workers = value.get<std::uint32_t>();
+    } else if (key == "mem_limit") {
       const auto limit = parse_limit(value, page_size);
       if (!limit) {
         return limit.error();
@@ -126,6 +139,15 @@ Reply patch_device(const DeviceEntry& entry, std::string_view body) {
   const auto changes = parse_changes(body, device.page_size_bytes());
   if (!changes) {
     return error_reply(changes.error());
+  }
+  // First: it is the one that can fail.
+  if (changes->mode || changes->workers) {
+    const DeviceOptions now = device.options();
+    if (auto set = device.set_mode(changes->mode.value_or(now.mode),
+                                   changes->workers.value_or(now.workers));
+        !set) {
+      return error_reply(set.error());
+    }
   }
   if (changes->mem_limit) {
     device.set_mem_limit(*changes->mem_limit);
@@ -165,8 +187,8 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
   object["level"] = options.level.value_or(0);
   object["disksize"] = options.disksize_bytes;
   object["page_size"] = options.page_size_bytes;
-  object["mode"] = entry.mode;
-  object["workers"] = entry.workers;
+  object["mode"] = mode_name(options.mode);
+  object["workers"] = options.workers;
   object["streams"] = options.max_comp_streams;
   object["orig_data_size"] = stats.orig_data_size;
   object["compr_data_size"] = stats.compr_data_size;

@@ -4,6 +4,8 @@
 //   GET   /v1/devices        an array of device objects
 //   GET   /v1/devices/NAME   one device object
 //   PATCH /v1/devices/NAME   changes attributes, answers with the device object:
+//       mode          "nowait", "async" or "auto"
+//       workers       a number, 0 is as many as there are CPUs
 //       mem_limit     bytes, or a size such as "512M"; rounded up to a page; 0 is none
 //       mem_used_max  0: restart the high-water mark
 //       compact       1: compact the pool now

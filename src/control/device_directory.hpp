@@ -20,9 +20,6 @@ namespace uzram::control {
 struct DeviceEntry {
   Device* device = nullptr;
   std::string name;
-  // Who does the work: "nowait" is the submitter.
-  std::string mode = "nowait";
-  std::uint32_t workers = 0;
   // Where clients reach it.
   std::vector<std::string> exports;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <vector>
 
 #include "base/size.hpp"
@@ -74,15 +75,20 @@ Result<void> set_mem_limit(DeviceSettings& device, std::string_view option,
 }
 
 Result<void> set_mode(DeviceSettings& device, std::string_view option, std::string_view value) {
-  if (value == "async" || value == "auto") {
-    return Error{Errc::unsupported, 0,
-                 std::string(option) + " \"" + std::string(value) +
-                     "\": this build has no such mode; expected nowait"};
+  const std::optional<Mode> mode = mode_from_name(value);
+  if (!mode) {
+    return refuse(option, value, "nowait, async or auto");
   }
-  if (value != "nowait") {
-    return refuse(option, value, "nowait");
+  device.options.mode = *mode;
+  return {};
+}
+
+Result<void> set_workers(DeviceSettings& device, std::string_view option, std::string_view value) {
+  std::uint32_t workers = 0;
+  if (!parse_number(value, workers) || workers > kMaxWorkers) {
+    return refuse(option, value, "a number from 1 to 256, or 0 for as many as there are CPUs");
   }
-  device.mode = value;
+  device.options.workers = workers;
   return {};
 }
 
@@ -133,10 +139,7 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
     return set_mode(device, option, value);
   }
   if (key == "workers") {
-    return Error{Errc::unsupported, 0,
-                 std::string(option) + " \"" + std::string(value) +
-                     "\": workers need mode async or auto, which this build does not have; leave "
-                     "it out"};
+    return set_workers(device, option, value);
   }
   if (key == "mem-limit") {
     return set_mem_limit(device, option, value);
@@ -160,6 +163,12 @@ Result<void> finish_device(DeviceSettings& device, std::size_t index) {
   const std::string what = "device \"" + options.name + "\": ";
   if (options.disksize_bytes == 0) {
     return Error{Errc::invalid_argument, 0, what + "it has no size; expected such as size=512M"};
+  }
+  if (options.mode == Mode::nowait && options.workers != 0) {
+    return Error{
+        Errc::invalid_argument, 0,
+        what + "workers " + std::to_string(options.workers) +
+            " have nothing to do in mode nowait; expected mode async or auto, or no workers"};
   }
   // The registry words what is wrong with a level, as it knows the range.
   if (const auto made = codec::make(options.algorithm, options.level, options.page_size_bytes);

@@ -20,14 +20,13 @@ namespace uzram::control {
 
 struct DeviceSettings {
   DeviceOptions options;
-  std::string mode = "nowait";
   std::uint32_t logical_block_bytes = 4096;
   bool read_only = false;
 };
 
 // The keys of this build, for help and messages.
 inline constexpr std::string_view kDeviceKeys =
-    "name, size, algorithm, level, mode, mem-limit, max-comp-streams, block-size, read-only";
+    "name, size, algorithm, level, mode, workers, mem-limit, max-comp-streams, block-size, read-only";
 
 // Sets one key. `option` is how messages call it: "--size" or "--device size".
 Result<void> set_device_key(DeviceSettings& device, std::string_view option, std::string_view key,

@@ -55,7 +55,8 @@ Device::Impl::Impl(DeviceOptions device_options, std::unique_ptr<engine::PageTab
                    std::unique_ptr<engine::Pool> pool, std::shared_ptr<engine::StreamSet> streams)
     : options(std::move(device_options)),
       page_shift(static_cast<std::uint32_t>(std::countr_zero(options.page_size_bytes))),
-      store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes) {}
+      store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes),
+      executor(*this) {}
 
 Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   if (auto checked = check_options(options); !checked) {
@@ -78,14 +79,45 @@ Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   if (!pool) {
     return std::move(pool).error();
   }
-  return std::unique_ptr<Device>(new Device(std::make_unique<Impl>(
-      std::move(filled), std::move(*table), std::move(*pool), std::move(*streams))));
+  auto impl = std::make_unique<Impl>(std::move(filled), std::move(*table), std::move(*pool),
+                                     std::move(*streams));
+  if (Result<void> set = impl->executor.set_mode(options.mode, options.workers); !set) {
+    Error error = std::move(set).error();
+    error.message = "device " + options.name + ": " + error.message;
+    return error;
+  }
+  return std::unique_ptr<Device>(new Device(std::move(impl)));
 }
 
 Device::Device(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Device::~Device() = default;
 
 // ---- the data path ----------------------------------------------------------------------------
+
+Errc Device::Impl::carry_out(const Request& request) noexcept {
+  const auto length = static_cast<std::size_t>(request.length);
+  switch (request.op) {
+    case Op::read:
+      return read(request.offset, {request.buffer, length});
+    case Op::write:
+      return write(request.offset, {request.buffer, length});
+    case Op::discard:
+      return discard(request.offset, request.length);
+    case Op::write_zeroes:
+      return write_zeroes(request.offset, request.length, false);
+    case Op::allocate_zeroes:
+      return write_zeroes(request.offset, request.length, true);
+    case Op::flush:
+      return Errc::ok;
+  }
+  return Errc::invalid_argument;
+}
+
+bool Device::Impl::first_page(const Request& request, engine::PageIndex& page) const noexcept {
+  page = request.offset >> page_shift;
+  return (request.op == Op::read || request.op == Op::write) &&
+         request.offset < options.disksize_bytes;
+}
 
 Errc Device::Impl::check_range(std::uint64_t offset, std::uint64_t length) noexcept {
   Errc status = Errc::ok;
@@ -223,18 +255,47 @@ Extent Device::Impl::extent_at(std::uint64_t offset, std::uint64_t limit) const 
 
 // ---- the public face --------------------------------------------------------------------------
 
+std::string_view mode_name(Mode mode) noexcept {
+  return mode == Mode::nowait ? "nowait" : mode == Mode::async ? "async" : "auto";
+}
+
+std::optional<Mode> mode_from_name(std::string_view name) noexcept {
+  for (const Mode mode : {Mode::nowait, Mode::async, Mode::automatic}) {
+    if (name == mode_name(mode)) {
+      return mode;
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+Errc execute(Device::Impl& impl, Op op, std::uint64_t offset, std::uint64_t length,
+             std::byte* buffer = nullptr) noexcept {
+  Request request;
+  request.op = op;
+  request.offset = offset;
+  request.length = length;
+  request.buffer = buffer;
+  impl.executor.execute(request);
+  return request.status;
+}
+
+}  // namespace
+
 Errc Device::read(std::uint64_t offset, std::span<std::byte> buffer) noexcept {
-  return impl_->read(offset, buffer);
+  return execute(*impl_, Op::read, offset, buffer.size(), buffer.data());
 }
 Errc Device::write(std::uint64_t offset, std::span<const std::byte> buffer) noexcept {
-  return impl_->write(offset, buffer);
+  // Requests have one kind of buffer; a write only reads it.
+  return execute(*impl_, Op::write, offset, buffer.size(), const_cast<std::byte*>(buffer.data()));
 }
 Errc Device::discard(std::uint64_t offset, std::uint64_t length) noexcept {
-  return impl_->discard(offset, length);
+  return execute(*impl_, Op::discard, offset, length);
 }
 Errc Device::write_zeroes(std::uint64_t offset, std::uint64_t length,
                           bool keep_allocated) noexcept {
-  return impl_->write_zeroes(offset, length, keep_allocated);
+  return execute(*impl_, keep_allocated ? Op::allocate_zeroes : Op::write_zeroes, offset, length);
 }
 // Everything acknowledged is where it belongs already.
 Errc Device::flush() noexcept { return Errc::ok; }
@@ -248,6 +309,10 @@ std::uint64_t Device::compact() noexcept { return impl_->store.compact(); }
 void Device::set_mem_limit(std::uint64_t bytes) noexcept {
   impl_->store.table().set_mem_limit(bytes);
   impl_->store.pool().set_limit(bytes);
+}
+
+Result<void> Device::set_mode(Mode mode, std::uint32_t workers) {
+  return impl_->executor.set_mode(mode, workers);
 }
 
 void Device::reset_mem_used_max() noexcept { impl_->store.pool().reset_used_max(); }
@@ -282,6 +347,8 @@ DeviceStats Device::stats() const noexcept {
 DeviceOptions Device::options() const {
   DeviceOptions current = impl_->options;
   current.mem_limit_bytes = impl_->store.pool().limit_bytes();
+  current.mode = impl_->executor.mode();
+  current.workers = impl_->executor.workers();
   return current;
 }
 

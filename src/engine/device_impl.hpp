@@ -14,6 +14,7 @@
 #include "uzram/device.hpp"
 
 #include "base/mutex.hpp"
+#include "engine/executor.hpp"
 #include "engine/page_store.hpp"
 
 namespace uzram {
@@ -27,8 +28,8 @@ struct Device::Impl {
   Errc discard(std::uint64_t offset, std::uint64_t length) noexcept;
   Errc write_zeroes(std::uint64_t offset, std::uint64_t length, bool keep_allocated) noexcept;
 
-  // Carries one request out in the calling thread and sets its status.
-  void execute(Request& request) noexcept;
+  // Carries one request out in the calling thread, whatever the mode.
+  Errc carry_out(const Request& request) noexcept;
   // The page in which the request begins, for prefetching; false when there is none.
   [[nodiscard]] bool first_page(const Request& request, engine::PageIndex& page) const noexcept;
 
@@ -37,6 +38,8 @@ struct Device::Impl {
   const DeviceOptions options;
   const std::uint32_t page_shift;
   engine::PageStore store;
+  // Last: its workers use the rest.
+  engine::Executor executor;
 
  private:
   // Counts and reports a range that no operation can be carried out on.

@@ -1,82 +1,355 @@
-// Executor: who does the work of a batch.
-//
-// Role: between step 1 and step 2 of the data path. This is the mode `nowait`: the submitter does
-// everything before submit returns. While a request is worked on, the entry of the one after the
-// next and the object of the next are being loaded.
-// Threads: as Queue.
-#include <cstddef>
-#include <span>
+#include "engine/executor.hpp"
 
-#include "uzram/device.hpp"
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <string>
 
 #include "engine/device_impl.hpp"
 
-namespace uzram {
+namespace uzram::engine {
+namespace {
 
-bool Device::Impl::first_page(const Request& request, engine::PageIndex& page) const noexcept {
-  page = request.offset >> page_shift;
-  return (request.op == Op::read || request.op == Op::write) &&
-         request.offset < options.disksize_bytes;
+// Requests a worker takes from the backlog at once.
+constexpr std::uint32_t kMostTaken = 8;
+// What is measured takes this many pages at least, so that reading the clock costs little.
+constexpr std::uint64_t kWorthMeasuringPages = 8;
+
+std::int64_t now_ns() noexcept {
+  return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
-void Device::Impl::execute(Request& request) noexcept {
-  const auto length = static_cast<std::size_t>(request.length);
-  switch (request.op) {
-    case Op::read:
-      request.status = read(request.offset, {request.buffer, length});
-      return;
-    case Op::write:
-      request.status = write(request.offset, {request.buffer, length});
-      return;
-    case Op::discard:
-      request.status = discard(request.offset, request.length);
-      return;
-    case Op::write_zeroes:
-      request.status = write_zeroes(request.offset, request.length, false);
-      return;
-    case Op::allocate_zeroes:
-      request.status = write_zeroes(request.offset, request.length, true);
-      return;
-    case Op::flush:
-      request.status = Errc::ok;
-      return;
+}  // namespace
+
+// ---- estimates --------------------------------------------------------------------------------
+
+void Executor::PageCost::learn(std::uint64_t pages, std::int64_t elapsed_ns) noexcept {
+  const std::int64_t known = ns_.load(std::memory_order_relaxed);
+  // A thread that lost its CPU meanwhile has not measured pages.
+  const std::int64_t seen = std::min(elapsed_ns / static_cast<std::int64_t>(pages), 8 * known + 8);
+  const std::int64_t change = (seen - known) / 8;
+  // Small changes are not worth writing to a line that others read.
+  if (change > known / 32 || change < -known / 32) {
+    ns_.store(static_cast<std::uint32_t>(known + change), std::memory_order_relaxed);
   }
-  request.status = Errc::invalid_argument;
 }
 
-void Queue::submit(std::span<Request* const> batch) noexcept {
-  Device::Impl& device = device_.impl();
-  engine::PageIndex page = 0;
+Executor::PageCost& Executor::cost_of(Op op) noexcept {
+  return op == Op::read ? read_cost_ : op == Op::write ? write_cost_ : range_cost_;
+}
+
+const Executor::PageCost& Executor::cost_of(Op op) const noexcept {
+  return op == Op::read ? read_cost_ : op == Op::write ? write_cost_ : range_cost_;
+}
+
+std::uint64_t Executor::pages_of(const Request& request) const noexcept {
+  // The device refuses longer ones, and nothing is to overflow before it does.
+  const std::uint64_t length = std::min(request.length, device_.options.disksize_bytes);
+  return request.op == Op::flush
+             ? 0
+             : (length + device_.options.page_size_bytes - 1) >> device_.page_shift;
+}
+
+std::uint64_t Executor::estimate_ns(std::span<Request* const> batch) const noexcept {
+  std::uint64_t sum_ns = 0;
+  for (const Request* const request : batch) {
+    sum_ns += cost_of(request->op).of(pages_of(*request));
+  }
+  return sum_ns;
+}
+
+std::uint32_t Executor::most_helpers() const noexcept {
+  const std::uint32_t set = workers() == 0 ? kMaxWorkers : workers();
+  // In async it is one of the workers that asks.
+  return mode() == Mode::async ? set - 1 : set;
+}
+
+// ---- one request ------------------------------------------------------------------------------
+
+void Executor::execute_alone(Request& request) noexcept {
+  request.status = device_.carry_out(request);
+}
+
+// The pages of a request, each unit so many of them that there are not too many units.
+class Executor::RequestWork final : public Divisible {
+ public:
+  RequestWork(Device::Impl& device, const Request& request, std::uint64_t pages) noexcept
+      : device_(device), request_(request) {
+    std::uint64_t unit_pages = 1;
+    if (request.op != Op::read && request.op != Op::write) {
+      unit_pages = kStretchPages;
+    }
+    unit_pages = std::max(unit_pages, pages / (Workers::kMaxUnits / 2) + 1);
+    unit_bytes_ = unit_pages << device.page_shift;
+    first_ = request.offset / unit_bytes_;
+  }
+
+  [[nodiscard]] std::uint32_t units() const noexcept {
+    const std::uint64_t last = (request_.offset + request_.length - 1) / unit_bytes_;
+    return static_cast<std::uint32_t>(last - first_ + 1);
+  }
+
+  void run(std::uint32_t begin, std::uint32_t end) noexcept override {
+    if (status() != Errc::ok) {
+      return;
+    }
+    const std::uint64_t from = std::max((first_ + begin) * unit_bytes_, request_.offset);
+    const std::uint64_t to =
+        std::min((first_ + end) * unit_bytes_, request_.offset + request_.length);
+    Request part;
+    part.op = request_.op;
+    part.offset = from;
+    part.length = to - from;
+    part.buffer = request_.buffer == nullptr ? nullptr : request_.buffer + (from - request_.offset);
+    if (const Errc failed = device_.carry_out(part); failed != Errc::ok) {
+      status_.store(failed, std::memory_order_relaxed);
+    }
+  }
+
+  [[nodiscard]] Errc status() const noexcept { return status_.load(std::memory_order_relaxed); }
+
+ private:
+  Device::Impl& device_;
+  const Request& request_;
+  std::uint64_t unit_bytes_ = 0;
+  std::uint64_t first_ = 0;
+  std::atomic<Errc> status_{Errc::ok};
+};
+
+void Executor::execute_divided(Request& request) noexcept {
+  const bool whole = (request.offset | request.length) % kSectorSize == 0 &&
+                     request.length <= device_.options.disksize_bytes &&
+                     request.offset <= device_.options.disksize_bytes - request.length;
+  const std::uint64_t pages = pages_of(request);
+  // A range that is refused must be refused, and counted, once and as a whole.
+  if (!whole || pages == 0) {
+    execute_alone(request);
+    return;
+  }
+  PageCost& cost = cost_of(request.op);
+  RequestWork work(device_, request, pages);
+  const std::int64_t start_ns = now_ns();
+  const bool alone = !workers_->run(work, work.units(), cost.of(pages), most_helpers());
+  if (alone) {
+    cost.learn(pages, now_ns() - start_ns);
+  }
+  request.status = work.status();
+}
+
+// ---- batches ----------------------------------------------------------------------------------
+
+class Executor::BatchWork final : public Divisible {
+ public:
+  BatchWork(Executor& executor, std::span<Request* const> run) noexcept
+      : executor_(executor), run_(run) {}
+  void run(std::uint32_t begin, std::uint32_t end) noexcept override {
+    executor_.execute_run(run_.subspan(begin, end - begin));
+  }
+
+ private:
+  Executor& executor_;
+  const std::span<Request* const> run_;
+};
+
+void Executor::execute_run(std::span<Request* const> run) noexcept {
+  PageIndex page = 0;
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    if (i + 2 < run.size() && device_.first_page(*run[i + 2], page)) {
+      device_.store.prefetch_entry(page);
+    }
+    if (i + 1 < run.size() && run[i + 1]->op == Op::read && device_.first_page(*run[i + 1], page)) {
+      device_.store.prefetch_object(page);
+    }
+    execute_alone(*run[i]);
+  }
+}
+
+void Executor::execute_shared(std::span<Request* const> run) noexcept {
+  if (run.size() < 2) {
+    execute_run(run);
+    return;
+  }
+  const Op op = run.front()->op;
+  const bool alike = std::ranges::all_of(run, [op](const auto* each) { return each->op == op; });
+  BatchWork work(*this, run);
+  const std::int64_t start_ns = now_ns();
+  const bool alone = !workers_->run(work, static_cast<std::uint32_t>(run.size()), estimate_ns(run),
+                                    most_helpers());
+  if (alone && alike) {
+    std::uint64_t pages = 0;
+    for (const Request* const request : run) {
+      pages += pages_of(*request);
+    }
+    if (pages >= kWorthMeasuringPages) {
+      cost_of(op).learn(pages, now_ns() - start_ns);
+    }
+  }
+}
+
+void Executor::execute_batch(std::span<Request* const> batch) noexcept {
+  if (mode() != Mode::automatic) {
+    execute_run(batch);
+    return;
+  }
+  // Long requests are divided one by one, and what lies between them is shared.
+  while (!batch.empty()) {
+    const auto end = std::ranges::find_if(batch, [](const Request* request) {
+      return request->length >= kWorthDividingBytes && request->op != Op::flush;
+    });
+    const auto small = static_cast<std::size_t>(end - batch.begin());
+    execute_shared(batch.first(std::min<std::size_t>(small, Workers::kMaxUnits)));
+    batch = batch.subspan(std::min<std::size_t>(small, Workers::kMaxUnits));
+    if (!batch.empty() && small == 0) {
+      execute_divided(*batch.front());
+      batch = batch.subspan(1);
+    }
+  }
+}
+
+void Executor::submit(Queue& queue, std::span<Request* const> batch) noexcept {
+  if (mode() == Mode::async) {
+    post(queue, batch);
+    return;
+  }
+  execute_batch(batch);
+  for (Request* const request : batch) {
+    queue.append(*request);
+  }
+}
+
+// ---- async ------------------------------------------------------------------------------------
+
+void Executor::post(Queue& queue, std::span<Request* const> batch) noexcept {
+  if (batch.empty()) {
+    return;
+  }
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (i + 2 < batch.size() && device.first_page(*batch[i + 2], page)) {
-      device.store.prefetch_entry(page);
+    batch[i]->queue = &queue;
+    batch[i]->next = i + 1 < batch.size() ? batch[i + 1] : nullptr;
+  }
+  const auto count = static_cast<std::uint32_t>(batch.size());
+  queue.in_flight_.fetch_add(count, std::memory_order_relaxed);
+  if (!backlog_.push(batch.front(), batch.back(), count)) {
+    // The mode has just changed.
+    queue.in_flight_.fetch_sub(count, std::memory_order_relaxed);
+    execute_batch(batch);
+    for (Request* const request : batch) {
+      queue.append(*request);
     }
-    if (i + 1 < batch.size() && batch[i + 1]->op == Op::read &&
-        device.first_page(*batch[i + 1], page)) {
-      device.store.prefetch_object(page);
+  }
+}
+
+void Executor::Backlog::open(std::uint32_t workers) noexcept {
+  const MutexLock lock(mutex_);
+  most_ = workers;
+  open_ = true;
+}
+
+void Executor::Backlog::close() noexcept {
+  {
+    const MutexLock lock(mutex_);
+    open_ = false;
+  }
+  for (std::uint32_t active = active_.load(std::memory_order_acquire); active != 0;
+       active = active_.load(std::memory_order_acquire)) {
+    active_.wait(active, std::memory_order_acquire);
+  }
+  // The last worker has let go of the mutex, too.
+  const MutexLock lock(mutex_);
+}
+
+bool Executor::Backlog::push(Request* first, Request* last, std::uint32_t count) noexcept {
+  std::uint32_t to_summon = 0;
+  {
+    const MutexLock lock(mutex_);
+    if (!open_) {
+      return false;
     }
-    Request* const request = batch[i];
-    device.execute(*request);
-    request->next = nullptr;
-    if (completed_tail_ != nullptr) {
-      completed_tail_->next = request;
+    if (first_ == nullptr) {
+      first_ = first;
     } else {
-      completed_head_ = request;
+      last_->next = first;
     }
-    completed_tail_ = request;
+    last_ = last;
+    queued_ += count;
+    const std::uint32_t active = active_.load(std::memory_order_relaxed);
+    to_summon = std::min(most_, queued_) - std::min(active, std::min(most_, queued_));
+    active_.store(active + to_summon, std::memory_order_relaxed);
+  }
+  for (; to_summon != 0; --to_summon) {
+    executor_.workers_->summon(*this);
+  }
+  return true;
+}
+
+Request* Executor::Backlog::take() noexcept {
+  const MutexLock lock(mutex_);
+  if (first_ == nullptr) {
+    active_.fetch_sub(1, std::memory_order_release);
+    active_.notify_all();
+    return nullptr;
+  }
+  std::uint32_t count = std::clamp(queued_ / (2 * most_), 1U, kMostTaken);
+  queued_ -= count;
+  Request* const taken = first_;
+  Request* end = first_;
+  while (--count != 0) {
+    end = end->next;
+  }
+  first_ = end->next;
+  end->next = nullptr;
+  return taken;
+}
+
+void Executor::Backlog::run() noexcept {
+  while (Request* request = take()) {
+    while (request != nullptr) {
+      Request* const next = request->next;
+      if (request->length < kWorthDividingBytes) {
+        executor_.execute_alone(*request);
+      } else {
+        executor_.execute_divided(*request);
+      }
+      request->queue->arrive(*request);
+      request = next;
+    }
   }
 }
 
-Request* Queue::reap() noexcept {
-  Request* const request = completed_head_;
-  if (request != nullptr) {
-    completed_head_ = request->next;
-    if (completed_head_ == nullptr) {
-      completed_tail_ = nullptr;
-    }
-    request->next = nullptr;
-  }
-  return request;
+// ---- modes ------------------------------------------------------------------------------------
+
+Executor::Executor(Device::Impl& device)
+    : device_(device), workers_(Workers::get()), backlog_(*this) {}
+
+Executor::~Executor() {
+  backlog_.close();
+  workers_->reserve(-static_cast<std::int32_t>(chores_reserved_));
 }
 
-}  // namespace uzram
+Result<void> Executor::set_mode(Mode mode, std::uint32_t workers) {
+  if (workers > kMaxWorkers) {
+    return Error{Errc::invalid_argument, 0,
+                 "workers " + std::to_string(workers) + ": expected 0 (one per CPU) to " +
+                     std::to_string(kMaxWorkers)};
+  }
+  const MutexLock lock(mode_mutex_);
+  const std::uint32_t threads = workers == 0 ? workers_->parallelism() : workers;
+  if (mode == Mode::async) {
+    if (Result<void> started = workers_->start(threads); !started) {
+      return started;
+    }
+    if (threads > chores_reserved_) {
+      workers_->reserve(static_cast<std::int32_t>(threads - chores_reserved_));
+      chores_reserved_ = threads;
+    }
+    backlog_.open(threads);
+  }
+  mode_.store(mode, std::memory_order_relaxed);
+  workers_set_.store(workers, std::memory_order_relaxed);
+  if (mode != Mode::async) {
+    backlog_.close();
+  }
+  return {};
+}
+
+}  // namespace uzram::engine

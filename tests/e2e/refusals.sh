@@ -30,9 +30,9 @@ refuse 2 '"99999999999999999999"' --size 99999999999999999999
 refuse 2 '"lz5"|lz4, ' --size 1G --algorithm lz5
 refuse 2 'level|1000|22' --size 1G --algorithm zstd --level 1000
 refuse 2 '"high"|number' --size 1G --level high
-refuse 2 '"async"|nowait' --size 1G --mode async
 refuse 2 '"fast"|nowait' --size 1G --mode fast
-refuse 2 '"4"|workers' --size 1G --workers 4
+refuse 2 '"300"|256' --size 1G --workers 300
+refuse 2 'workers 4|async or auto' --size 1G --mode nowait --workers 4
 refuse 2 '"1024"|512 or 4096' --size 1G --block-size 1024
 refuse 2 '"12Q"' --size 1G --mem-limit 12Q
 refuse 2 '"a/b"|"/"' --size 1G --name a/b

@@ -2,6 +2,7 @@
 // back, limits change and the pool is compacted.
 //
 // UZRAM_MODEL_ROUNDS multiplies the number of operations, for longer runs by hand.
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include "base/random.hpp"
 #include "contents.hpp"
 #include "engine/device_impl.hpp"
+#include "engine/workers.hpp"
 
 namespace uzram {
 namespace {
@@ -82,12 +84,16 @@ class Worker {
           std::fill(expected.begin(), expected.end(), std::byte{0});
         } else {
           ASSERT_EQ(status, Errc::no_space);
-          accept_old_or_new(segment, from, std::vector<std::byte>(length));
+          accept_old_or_new(segment, from, std::vector<std::byte>(length),
+                            device_.page_size_bytes());
         }
         return;
       }
       case 5:
         batch_read(queue, segment, from, length);
+        return;
+      case 6:
+        batch_write(queue, segment, from, length);
         return;
       default:
         check(segment, from, length);
@@ -95,28 +101,33 @@ class Worker {
   }
 
   void write(Segment& segment, std::uint64_t from, std::uint64_t length) {
-    std::vector<std::byte> content(length);
-    for (std::uint64_t done = 0; done < length;) {
-      const std::uint64_t piece = std::min(length - done, (1 + random_.below(16)) * kSectorSize);
-      test::fill_with_content(random_, std::span(content).subspan(done, piece));
-      done += piece;
-    }
+    const std::vector<std::byte> content = some_content(length);
     const Errc status = device_.write(segment.offset + from, content);
     if (status == Errc::ok) {
       std::copy(content.begin(), content.end(),
                 segment.expected.begin() + static_cast<std::ptrdiff_t>(from));
     } else {
       ASSERT_EQ(status, Errc::no_space);
-      accept_old_or_new(segment, from, content);
+      accept_old_or_new(segment, from, content, device_.page_size_bytes());
     }
   }
 
-  // After a write that failed every page holds the old or the new content.
+  std::vector<std::byte> some_content(std::uint64_t length) {
+    std::vector<std::byte> content(length);
+    for (std::uint64_t done = 0; done < length;) {
+      const std::uint64_t piece = std::min(length - done, (1 + random_.below(16)) * kSectorSize);
+      test::fill_with_content(random_, std::span(content).subspan(done, piece));
+      done += piece;
+    }
+    return content;
+  }
+
+  // After a write that failed every page of a request holds the old or the new content; requests that
+  // end within a page leave a page of both.
   void accept_old_or_new(Segment& segment, std::uint64_t from,
-                         const std::vector<std::byte>& content) {
+                         const std::vector<std::byte>& content, std::uint64_t page) {
     std::vector<std::byte> found(content.size());
     ASSERT_EQ(device_.read(segment.offset + from, found), Errc::ok);
-    const std::uint64_t page = device_.page_size_bytes();
     for (std::uint64_t done = 0; done < content.size();) {
       const std::uint64_t offset = segment.offset + from + done;
       const std::uint64_t piece = std::min(content.size() - done, page - offset % page);
@@ -139,16 +150,16 @@ class Worker {
     }
   }
 
-  // The range in pieces, as one batch.
-  void batch_read(Queue& queue, Segment& segment, std::uint64_t from, std::uint64_t length) {
-    std::vector<std::byte> found(length, std::byte{0xee});
+  // The range in pieces, as one batch. Returns whether all of it succeeded; what does not has found
+  // no room.
+  bool run_batch(Queue& queue, Op op, std::uint64_t offset, std::span<std::byte> buffer) {
     std::vector<Request> requests;
-    for (std::uint64_t done = 0; done < length;) {
-      const std::uint64_t piece = std::min(length - done, (1 + random_.below(24)) * kSectorSize);
-      requests.push_back({.op = Op::read,
-                          .offset = segment.offset + from + done,
-                          .length = piece,
-                          .buffer = found.data() + done});
+    for (std::uint64_t done = 0; done < buffer.size();) {
+      const std::uint64_t most = random_.below(8) == 0 ? 400 : 24;
+      const std::uint64_t piece =
+          std::min(buffer.size() - done, (1 + random_.below(most)) * kSectorSize);
+      requests.push_back(
+          {.op = op, .offset = offset + done, .length = piece, .buffer = buffer.data() + done});
       done += piece;
     }
     std::vector<Request*> batch;
@@ -157,12 +168,30 @@ class Worker {
       batch.push_back(&request);
     }
     queue.submit(batch);
-    for (std::size_t reaped = 0; reaped < batch.size();) {
-      if (const Request* const done = queue.reap(); done != nullptr) {
-        ASSERT_EQ(done->status, Errc::ok);
-        ++reaped;
-      }
+    bool all = true;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Request* const done = queue.wait();
+      EXPECT_NE(done, nullptr);
+      all = all && done->status == Errc::ok;
+      EXPECT_TRUE(done->status == Errc::ok || (op == Op::write && done->status == Errc::no_space));
     }
+    EXPECT_EQ(queue.outstanding(), 0U);
+    return all;
+  }
+
+  void batch_write(Queue& queue, Segment& segment, std::uint64_t from, std::uint64_t length) {
+    std::vector<std::byte> content = some_content(length);
+    if (run_batch(queue, Op::write, segment.offset + from, content)) {
+      std::copy(content.begin(), content.end(),
+                segment.expected.begin() + static_cast<std::ptrdiff_t>(from));
+    } else {
+      accept_old_or_new(segment, from, content, kSectorSize);
+    }
+  }
+
+  void batch_read(Queue& queue, Segment& segment, std::uint64_t from, std::uint64_t length) {
+    std::vector<std::byte> found(length, std::byte{0xee});
+    ASSERT_TRUE(run_batch(queue, Op::read, segment.offset + from, found));
     ASSERT_EQ(std::memcmp(found.data(), segment.expected.data() + from, length), 0);
   }
 
@@ -178,15 +207,21 @@ class Worker {
   std::vector<Segment> segments_;
 };
 
-// Compacts and shifts the limit until destroyed.
+constexpr std::array kModes = {Mode::async, Mode::automatic, Mode::nowait};
+
+// Compacts, shifts the limit and, where asked, changes the mode until destroyed.
 class Disturber {
  public:
-  Disturber(Device& device, std::uint64_t low_limit)
-      : thread_([this, &device, low_limit] {
+  Disturber(Device& device, std::uint64_t low_limit, bool change_modes)
+      : thread_([this, &device, low_limit, change_modes] {
           std::uint64_t turn = 0;
           while (!stop_.load()) {
             device.compact();
             device.set_mem_limit(++turn % 3 == 0 ? low_limit : 0);
+            if (change_modes) {
+              EXPECT_TRUE(device.set_mode(kModes[turn % kModes.size()],
+                                          static_cast<std::uint32_t>(turn % 4)));
+            }
             (void)device.stats();
             (void)device.extent_at(0, device.disksize_bytes());
             std::this_thread::yield();
@@ -226,6 +261,7 @@ struct Scene {
   std::string algorithm;
   std::uint32_t page_size = 4096;
   std::uint32_t max_comp_streams = 0;
+  Mode mode = Mode::nowait;
 };
 
 class DeviceModel : public ::testing::TestWithParam<Scene> {};
@@ -236,9 +272,14 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
   options.algorithm = GetParam().algorithm;
   options.page_size_bytes = GetParam().page_size;
   options.max_comp_streams = GetParam().max_comp_streams;
+  options.mode = GetParam().mode;
   auto made = Device::create(options);
   ASSERT_TRUE(made) << made.error().message;
   Device& device = **made;
+  // Whatever can be shared is, however busy this machine is.
+  const std::shared_ptr<engine::Workers> helpers = engine::Workers::get();
+  helpers->set_eager(true);
+  ASSERT_TRUE(helpers->start(2));
   const std::uint64_t table_before = device.stats().table_bytes;
 
   std::vector<std::unique_ptr<Worker>> workers;
@@ -257,7 +298,7 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
     sector += length;
   }
   {
-    const Disturber disturber(device, 3 * kMiB);
+    const Disturber disturber(device, 3 * kMiB, GetParam().name == "changing_modes");
     std::vector<std::thread> threads;
     threads.reserve(kThreads);
     for (auto& worker : workers) {
@@ -286,7 +327,10 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
 INSTANTIATE_TEST_SUITE_P(Scenes, DeviceModel,
                          ::testing::Values(Scene{"lz4", "lz4"}, Scene{"zstd", "zstd"},
                                            Scene{"shared_streams", "zstd", 4096, 2},
-                                           Scene{"pages_of_16k", "lz4", 16384}),
+                                           Scene{"pages_of_16k", "lz4", 16384},
+                                           Scene{"async", "lz4", 4096, 0, Mode::async},
+                                           Scene{"auto", "zstd", 4096, 0, Mode::automatic},
+                                           Scene{"changing_modes", "lz4", 4096, 0, Mode::async}),
                          [](const auto& param_info) { return param_info.param.name; });
 
 // All threads at the same few pages. A sector is stamped with its own check sum, so whatever is
@@ -313,7 +357,7 @@ TEST(SharedPages, every_sector_read_is_one_that_was_written) {
     }
     return std::memcmp(expected.data(), sector.data(), kSectorSize) == 0;
   };
-  const Disturber disturber(device, 64 << 10);
+  const Disturber disturber(device, 64 << 10, true);
   std::vector<std::thread> threads;
   threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {

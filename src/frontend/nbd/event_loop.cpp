@@ -56,6 +56,9 @@ Result<void> EventLoop::set_up() {
   if (wake_fd_ < 0) {
     return system_error("nbd: eventfd", errno);
   }
+  for (const auto& lane : lanes_) {
+    lane->queue.set_doorbell(wake_fd_);
+  }
   MutexLock lock(mutex_);
   arrivals_.reserve(options_.max_connections);
   return {};
@@ -65,6 +68,8 @@ EventLoop::~EventLoop() {
   request_stop();
   join();
   ring_.reset();
+  // The queues let go of their doorbell.
+  lanes_.clear();
   if (wake_fd_ >= 0) {
     ::close(wake_fd_);
   }
@@ -132,9 +137,7 @@ void EventLoop::run() noexcept {
     arm_accept(*acceptor);
   }
   while (!stopping_ || !connections_.empty() || accepting() || wake_armed_) {
-    // A queue has no way to wake a thread that waits for sockets, so while it has requests it is
-    // asked again and again.
-    const bool wait = ready_.empty() && outstanding_ == 0;
+    const bool wait = ready_.empty() && arm_doorbells();
     ring_->submit(wait, wait ? time_to_tick() : std::nullopt);
     ring_->for_each_completion(
         [this](std::uint64_t user_data, int result) noexcept { dispatch(user_data, result); });
@@ -143,6 +146,13 @@ void EventLoop::run() noexcept {
     }
     work();
   }
+}
+
+// Whether the loop may sleep: each queue that has requests will ring.
+bool EventLoop::arm_doorbells() noexcept {
+  return std::ranges::all_of(lanes_, [](const auto& lane) {
+    return lane->queue.outstanding() == 0 || lane->queue.arm_doorbell();
+  });
 }
 
 std::optional<std::chrono::milliseconds> EventLoop::time_to_tick() const noexcept {
@@ -195,9 +205,11 @@ void EventLoop::on_wake() noexcept {
     }
     open_connection(arrival);
   }
-  if (stop) {
+  if (stop && !stopping_) {
     begin_stop();
-  } else {
+  }
+  // While there are connections there may be requests that ring.
+  if (!stopping_ || !connections_.empty()) {
     arm_wake();
   }
 }

@@ -120,6 +120,7 @@ class EventLoop {
   [[nodiscard]] Lane& lane_of(const Device* device) noexcept;
   void prepare(Connection& connection) noexcept;
   void submit_batches() noexcept;
+  [[nodiscard]] bool arm_doorbells() noexcept;
   void settle(Connection& connection) noexcept;
   void arm_receive(Connection& connection) noexcept;
   void arm_send(Connection& connection) noexcept;
@@ -152,8 +153,6 @@ class EventLoop {
   // Connections something has happened to, and the spare that is swapped with it.
   std::vector<Connection*> ready_;
   std::vector<Connection*> working_;
-  // Requests submitted and not reaped.
-  std::size_t outstanding_ = 0;
   std::optional<Clock::time_point> next_tick_;
 };
 

@@ -8,6 +8,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include "frontend/nbd/event_loop.hpp"
@@ -117,15 +118,10 @@ void EventLoop::prepare(Connection& connection) noexcept {
 void EventLoop::submit_batches() noexcept {
   for (const auto& lane : lanes_) {
     if (!lane->batch.empty()) {
-      outstanding_ += lane->batch.size();
       lane->queue.submit(lane->batch);
       lane->batch.clear();
     }
-    if (outstanding_ == 0) {
-      continue;
-    }
     while (Request* const request = lane->queue.reap()) {
-      --outstanding_;
       auto& connection = untagged<Connection>(request->user_data);
       connection.session.complete(*request);
       if (connection.session.outstanding() == 0) {
@@ -213,6 +209,10 @@ void EventLoop::destroy(Connection& connection) noexcept {
   connections_.pop_back();
   load_.fetch_sub(1, std::memory_order_relaxed);
   connection_count_.fetch_sub(1, std::memory_order_relaxed);
+  if (stopping_ && connections_.empty() && wake_armed_) {
+    // Nothing else ends the read that waits for a ring.
+    ::eventfd_write(wake_fd_, 1);
+  }
   resume_accepting();
 }
 

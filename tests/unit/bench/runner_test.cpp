@@ -76,6 +76,7 @@ TEST(Runner, discard_leaves_nothing_stored) {
 TEST(Runner, nowait_measures_latency_and_verifies) {
   SuiteOptions options = small_options("engine");
   options.jobs = "4";
+  options.modes = "nowait";
   options.runtime = "0.05";
   options.rounds = "1";
   const auto results = run("nowait", options);

@@ -123,9 +123,11 @@ TEST(Suite, pages_has_a_group_for_each_algorithm_and_corpus) {
   EXPECT_EQ(targets[2].device.options.algorithm, "lz4") << "it says so itself";
 }
 
-TEST(Suite, modes_and_paths_that_are_not_built_are_refused) {
-  expect_refused("async", small_options(), {"async", "nowait"});
+TEST(Suite, modes_and_paths_that_there_are_not_are_refused) {
   SuiteOptions options = small_options();
+  options.modes = "nowait,fast";
+  expect_refused("async", options, {"fast", "nowait, async or auto"});
+  options = small_options();
   options.methods = "uring";
   expect_refused("discard", options, {"uring", "not in this version", "sync"});
   options = small_options();

@@ -74,9 +74,14 @@ TEST(TargetConfig, refusals_name_value_and_expectation) {
   expect_refused("engine:slowdown=5x", {"slowdown=5x", "0 to 1000"});
 }
 
-TEST(TargetConfig, modes_that_are_not_built_are_refused) {
-  expect_refused("engine:mode=async", {"async", "nowait"});
-  expect_refused("engine:workers=2", {"workers", "2"});
+TEST(TargetConfig, modes_and_workers_are_taken_and_checked) {
+  const auto target = parse_target("engine:mode=async:workers=2");
+  ASSERT_TRUE(target.has_value()) << target.error().message;
+  EXPECT_EQ(target->device.options.mode, Mode::async);
+  EXPECT_EQ(target->device.options.workers, 2U);
+  EXPECT_TRUE(target->mode_given);
+  expect_refused("engine:mode=fast", {"fast", "nowait, async or auto"});
+  expect_refused("engine:workers=300", {"workers", "300", "256"});
 }
 
 TEST(TargetConfig, lists_are_separated_by_commas_and_get_unique_labels) {
@@ -99,7 +104,9 @@ TEST(TargetConfig, varying_is_like_writing_it) {
   EXPECT_EQ(target->device.options.max_comp_streams, 0U);
   ASSERT_TRUE(vary(*target, "algorithm", "zstd").has_value());
   EXPECT_EQ(target->device.options.algorithm, "zstd");
-  EXPECT_FALSE(vary(*target, "mode", "auto").has_value());
+  ASSERT_TRUE(vary(*target, "mode", "async").has_value());
+  EXPECT_EQ(target->device.options.mode, Mode::async);
+  EXPECT_FALSE(vary(*target, "mode", "fast").has_value());
 }
 
 }  // namespace

@@ -55,13 +55,14 @@ class UzramProgram : public testing::Test {
 
 TEST_F(UzramProgram, serve_prints_facts_and_addresses_then_ready) {
   Program server(serve({"--device", "name=a,size=1M", "--device",
-                        "name=b,size=2M,algorithm=zstd,mem-limit=1M,block-size=512,read-only"}));
+                        "name=b,size=2M,algorithm=zstd,mode=async,workers=2,mem-limit=1M,block-"
+                        "size=512,read-only"}));
   ASSERT_TRUE(server.wait_ready());
   const std::string uri = "nbd+unix:///a?socket=" + (folder_ / "a.nbd");
   for (const std::string& part :
-       {std::string("a: 1M, lz4 level 1, mode nowait, logical block 4096\n"),
-        std::string("b: 2M, zstd level 3, mode nowait, logical block 512, mem-limit 1M, "
-                    "read-only\n"),
+       {std::string("a: 1M, lz4 level 1, mode auto, logical block 4096\n"),
+        std::string("b: 2M, zstd level 3, mode async, logical block 512, 2 workers, mem-limit "
+                    "1M, read-only\n"),
         "  " + uri + "\n", "  nbdinfo '" + uri + "'\n", "  qemu-img info '" + uri + "'\n",
         " && nbdfuse '/mnt/a/disk' '" + uri + "'\n"}) {
     EXPECT_NE(server.printed().find(part), std::string::npos)

@@ -37,9 +37,9 @@ void expect_refused(const std::vector<std::string>& words, const std::vector<std
 }
 
 TEST(ServeOptions, shorthands_describe_one_device) {
-  const auto options =
-      parse({"--size", "1M", "--name", "disk", "--algorithm", "zstd", "--level", "7", "--mode",
-             "nowait", "--mem-limit", "64K", "--max-comp-streams", "2", "--block-size", "512"});
+  const auto options = parse({"--size", "1M", "--name", "disk", "--algorithm", "zstd", "--level",
+                              "7", "--mode", "async", "--workers", "3", "--mem-limit", "64K",
+                              "--max-comp-streams", "2", "--block-size", "512"});
   ASSERT_TRUE(options.has_value()) << options.error().message;
   ASSERT_EQ(options->devices.size(), 1U);
   const control::DeviceSettings& device = options->devices.front();
@@ -47,6 +47,8 @@ TEST(ServeOptions, shorthands_describe_one_device) {
   EXPECT_EQ(device.options.disksize_bytes, 1U << 20);
   EXPECT_EQ(device.options.algorithm, "zstd");
   EXPECT_EQ(device.options.level, 7);
+  EXPECT_EQ(device.options.mode, Mode::async);
+  EXPECT_EQ(device.options.workers, 3U);
   EXPECT_EQ(device.options.mem_limit_bytes, 65536U);
   EXPECT_EQ(device.options.max_comp_streams, 2U);
   EXPECT_EQ(device.logical_block_bytes, 512U);
@@ -91,8 +93,8 @@ TEST(ServeOptions, two_devices_of_a_name_are_refused) {
 
 TEST(ServeOptions, a_shorthand_s_refusal_names_the_option) {
   expect_refused({"--size", "4X"}, {"--size \"4X\""});
-  expect_refused({"--size", "1M", "--workers", "2"}, {"--workers \"2\"", "async or auto"});
-  expect_refused({"--size", "1M", "--mode", "async"}, {"--mode \"async\"", "nowait"});
+  expect_refused({"--size", "1M", "--workers", "x"}, {"--workers \"x\"", "256"});
+  expect_refused({"--size", "1M", "--mode", "fast"}, {"--mode \"fast\"", "nowait, async or auto"});
 }
 
 TEST(ServeOptions, an_option_given_twice_is_refused) {

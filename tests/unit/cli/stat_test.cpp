@@ -59,9 +59,9 @@ TEST(Stat, prints_every_column_from_its_field) {
   arguments.raw = true;
   EXPECT_EQ(formatted(arguments),
             "NAME DISKSIZE DATA COMPR ALGORITHM STREAMS ZERO-PAGES TOTAL MEM-LIMIT MEM-USED "
-            "MIGRATED COMP-RATIO MOUNTPOINT TABLE HUGE MODE EXPORTS\n"
-            "uzram0 1G 0B 0B lz4 0 0 0B 0B 0B 0 -  0B 0 nowait nbd://one,nbd://two\n"
-            "swap 1G 6M 1.5M zstd 4 1500 2M 8M 3M 17 3.00  12K 5 nowait \n");
+            "MIGRATED COMP-RATIO MOUNTPOINT TABLE HUGE MODE WORKERS EXPORTS\n"
+            "uzram0 1G 0B 0B lz4 0 0 0B 0B 0B 0 -  0B 0 auto 0 nbd://one,nbd://two\n"
+            "swap 1G 6M 1.5M zstd 4 1500 2M 8M 3M 17 3.00  12K 5 auto 0 \n");
 }
 
 TEST(Stat, prints_chosen_columns_in_either_case_in_the_order_given) {

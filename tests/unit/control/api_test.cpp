@@ -89,7 +89,7 @@ TEST_F(ControlApi, a_device_object_tells_options_and_exports) {
   EXPECT_TRUE(object.at("level").is_number_integer());
   EXPECT_EQ(object.at("disksize"), 16 * kMiB);
   EXPECT_EQ(object.at("page_size"), 4096);
-  EXPECT_EQ(object.at("mode"), "nowait");
+  EXPECT_EQ(object.at("mode"), "auto");
   EXPECT_EQ(object.at("workers"), 0);
   EXPECT_EQ(object.at("streams"), 0);
   EXPECT_EQ(object.at("mem_limit"), 8 * kMiB);
@@ -181,6 +181,29 @@ TEST_F(ControlApi, patch_restarts_the_high_water_mark) {
   ASSERT_EQ(device_->discard(0, noise.size()), Errc::ok);
   ASSERT_EQ(patch(R"({"compact": 1, "mem_used_max": 0})").status, 200);
   EXPECT_EQ(device_->stats().mem_used_max, device_->stats().mem_used_total);
+}
+
+TEST_F(ControlApi, patch_changes_mode_and_workers) {
+  const Reply reply = patch(R"({"mode": "async", "workers": 2})");
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(json::parse(reply.body).at("mode"), "async");
+  EXPECT_EQ(json::parse(reply.body).at("workers"), 2);
+  EXPECT_EQ(device_->options().mode, Mode::async);
+  EXPECT_EQ(device_->options().workers, 2U);
+  // Each alone leaves the other as it is.
+  EXPECT_EQ(json::parse(patch(R"({"mode": "nowait"})").body).at("workers"), 2);
+  EXPECT_EQ(json::parse(patch(R"({"workers": 0})").body).at("mode"), "nowait");
+}
+
+TEST_F(ControlApi, patch_refuses_modes_and_workers_there_are_not) {
+  for (const char* const value : {"\"fast\"", "1", "null", "[\"auto\"]"}) {
+    expect_refusal(patch(std::string(R"({"mode": )") + value + "}"), 400, "EINVAL",
+                   {"mode", "nowait"});
+  }
+  for (const char* const value : {"257", "-1", "\"2\"", "1.5"}) {
+    expect_refusal(patch(std::string(R"({"workers": )") + value + "}"), 400, "EINVAL",
+                   {"workers", "256"});
+  }
 }
 
 TEST_F(ControlApi, patch_refuses_unknown_and_unsettable_attributes_by_name) {

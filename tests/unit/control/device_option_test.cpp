@@ -32,14 +32,16 @@ TEST(DeviceOption, size_alone_gives_the_defaults) {
   EXPECT_FALSE(device->options.level.has_value());
   EXPECT_EQ(device->options.mem_limit_bytes, 0U);
   EXPECT_EQ(device->options.max_comp_streams, 0U);
-  EXPECT_EQ(device->mode, "nowait");
+  EXPECT_EQ(device->options.mode, Mode::automatic);
+  EXPECT_EQ(device->options.workers, 0U);
   EXPECT_EQ(device->logical_block_bytes, 4096U);
   EXPECT_FALSE(device->read_only);
 }
 
 TEST(DeviceOption, every_key_is_taken) {
   const auto device = parse_device(
-      "name=my disk,size=1G,algorithm=zstd,level=-5,mode=nowait,mem-limit=8M,max-comp-streams=4,"
+      "name=my "
+      "disk,size=1G,algorithm=zstd,level=-5,mode=async,workers=3,mem-limit=8M,max-comp-streams=4,"
       "block-size=512,read-only",
       0);
   ASSERT_TRUE(device.has_value()) << device.error().message;
@@ -47,6 +49,8 @@ TEST(DeviceOption, every_key_is_taken) {
   EXPECT_EQ(device->options.disksize_bytes, 1024 * kMiB);
   EXPECT_EQ(device->options.algorithm, "zstd");
   EXPECT_EQ(device->options.level, -5);
+  EXPECT_EQ(device->options.mode, Mode::async);
+  EXPECT_EQ(device->options.workers, 3U);
   EXPECT_EQ(device->options.mem_limit_bytes, 8 * kMiB);
   EXPECT_EQ(device->options.max_comp_streams, 4U);
   EXPECT_EQ(device->logical_block_bytes, 512U);
@@ -103,15 +107,14 @@ TEST(DeviceOption, a_level_out_of_range_is_answered_with_the_range) {
 }
 
 TEST(DeviceOption, modes_that_do_not_exist_are_refused) {
-  for (const char* const mode : {"async", "auto"}) {
-    expect_refused(std::string("size=1M,mode=") + mode, {mode, "this build", "nowait"},
-                   Errc::unsupported);
-  }
-  expect_refused("size=1M,mode=fast", {"fast", "nowait"});
+  expect_refused("size=1M,mode=fast", {"fast", "nowait, async or auto"});
+  expect_refused("size=1M,mode=automatic", {"automatic"});
 }
 
-TEST(DeviceOption, workers_are_refused_with_the_reason) {
-  expect_refused("size=1M,workers=2", {"\"2\"", "async or auto"}, Errc::unsupported);
+TEST(DeviceOption, workers_are_a_number_and_need_a_mode_that_has_them) {
+  expect_refused("size=1M,workers=257", {"257", "256"});
+  expect_refused("size=1M,workers=many", {"many", "--device workers"});
+  expect_refused("size=1M,mode=nowait,workers=2", {"workers 2", "async or auto"});
 }
 
 TEST(DeviceOption, stream_counts_and_block_sizes_out_of_range_are_refused) {

@@ -1,0 +1,107 @@
+// Queue: how a submitter hands in requests and gets them back.
+//
+// Role: step 1 of the data path.
+// Invariants: 1. A worker does not touch the Queue after it has taken a request off in_flight_.
+// 2. Between a worker's push to arrived_ and its look at armed_, and the submitter's store to armed_
+// and its look at arrived_, at least one sees the other's write.
+#include <sys/eventfd.h>
+
+#include "uzram/device.hpp"
+
+#include "engine/device_impl.hpp"
+#include "os/futex.hpp"
+
+namespace uzram {
+
+Queue::~Queue() {
+  for (std::uint32_t left = in_flight_.load(std::memory_order_acquire); left != 0;
+       left = in_flight_.load(std::memory_order_acquire)) {
+    // The doorbell, if there is one, rings for nobody.
+    sched_yield();
+  }
+}
+
+void Queue::submit(std::span<Request* const> batch) noexcept {
+  outstanding_ += batch.size();
+  device_.impl().executor.submit(*this, batch);
+}
+
+void Queue::append(Request& request) noexcept {
+  request.next = nullptr;
+  if (completed_tail_ != nullptr) {
+    completed_tail_->next = &request;
+  } else {
+    completed_head_ = &request;
+  }
+  completed_tail_ = &request;
+}
+
+void Queue::arrive(Request& request) noexcept {
+  Request* newest = arrived_.load(std::memory_order_relaxed);
+  do {
+    request.next = newest;
+  } while (!arrived_.compare_exchange_weak(newest, &request, std::memory_order_seq_cst,
+                                           std::memory_order_relaxed));
+  if (armed_.load(std::memory_order_seq_cst) != 0 &&
+      armed_.exchange(0, std::memory_order_seq_cst) != 0) {
+    if (doorbell_fd_ >= 0) {
+      ::eventfd_write(doorbell_fd_, 1);
+    } else {
+      os::futex_wake(&armed_, 1);
+    }
+  }
+  in_flight_.fetch_sub(1, std::memory_order_release);
+}
+
+Request* Queue::reap() noexcept {
+  if (completed_head_ == nullptr) {
+    if (arrived_.load(std::memory_order_relaxed) == nullptr) {
+      return nullptr;
+    }
+    // Oldest first.
+    Request* newest = arrived_.exchange(nullptr, std::memory_order_acquire);
+    completed_tail_ = newest;
+    while (newest != nullptr) {
+      Request* const older = newest->next;
+      newest->next = completed_head_;
+      completed_head_ = newest;
+      newest = older;
+    }
+  }
+  Request* const request = completed_head_;
+  completed_head_ = request->next;
+  if (completed_head_ == nullptr) {
+    completed_tail_ = nullptr;
+  }
+  request->next = nullptr;
+  --outstanding_;
+  return request;
+}
+
+bool Queue::arm_doorbell() noexcept {
+  if (completed_head_ != nullptr) {
+    return false;
+  }
+  armed_.store(1, std::memory_order_seq_cst);
+  if (arrived_.load(std::memory_order_seq_cst) == nullptr) {
+    return true;
+  }
+  armed_.store(0, std::memory_order_relaxed);
+  return false;
+}
+
+Request* Queue::wait() noexcept {
+  while (outstanding_ != 0) {
+    if (Request* const request = reap()) {
+      return request;
+    }
+    if (doorbell_fd_ >= 0) {
+      sched_yield();
+    } else if (arm_doorbell()) {
+      os::futex_wait(&armed_, 1);
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace uzram
