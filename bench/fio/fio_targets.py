@@ -42,10 +42,10 @@ class BlockDevice:
     def engine(self, engine):
         return engine
 
-    def empty(self, _run_fio, _size_bytes):
-        """Discards all of it; False when it cannot."""
+    def empty(self, _run_fio, size_bytes):
+        """Discards the first `size_bytes`; False when it cannot."""
         try:
-            fcntl.ioctl(self._fd, BLKDISCARD, struct.pack("QQ", 0, self.size_bytes))
+            fcntl.ioctl(self._fd, BLKDISCARD, struct.pack("QQ", 0, size_bytes))
         except OSError:
             return False
         try:

@@ -1,5 +1,7 @@
 #include <cerrno>
 
+#include <unistd.h>
+
 #include "base/size.hpp"
 #include "bench/device_port.hpp"
 #include "bench/target.hpp"
@@ -50,9 +52,34 @@ Result<void> check_geometry(const os::BlockDevice& device, std::uint64_t size_by
   return {};
 }
 
+// Discards the range, so that memory and flash are free, and zeroes it where that does not make it
+// read as zeroes.
+Result<void> empty(const os::BlockDevice& device, std::uint64_t size_bytes) {
+  if (device.can_discard()) {
+    const int failed = os::discard_range(device.fd(), 0, size_bytes);
+    if (failed != 0 && failed != EOPNOTSUPP) {
+      return system_error("cannot discard the start of " + device.path(), failed);
+    }
+  }
+  const auto is_empty = looks_empty(size_bytes, [&](std::byte* page, std::uint64_t offset) {
+    return ::pread(device.fd(), page, kDataPage, static_cast<off_t>(offset)) ==
+           static_cast<ssize_t>(kDataPage);
+  });
+  if (!is_empty) {
+    return system_error("cannot read " + device.path(), errno);
+  }
+  if (!*is_empty || !device.can_discard()) {
+    if (const int failed = os::zero_range(device.fd(), 0, size_bytes); failed != 0) {
+      return system_error("cannot zero the start of " + device.path(), failed);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<void> check_block_target(const TargetConfig& config, bool consent) {
+Result<void> check_block_target(const TargetConfig& config, std::uint64_t size_bytes,
+                                bool consent) {
   const auto device = os::BlockDevice::open(config.address);
   if (!device) {
     return device.error();
@@ -61,9 +88,9 @@ Result<void> check_block_target(const TargetConfig& config, bool consent) {
     return {};
   }
   return Error{Errc::invalid_argument, 0,
-               device->description() +
-                   " would be overwritten from its start; nothing on it can be brought back; pass "
-                   "--yes if that is what you want"};
+               device->description() + ": its first " + format_size(size_bytes) +
+                   " would be overwritten and cannot be brought back; pass --yes if that is what "
+                   "you want"};
 }
 
 Result<std::unique_ptr<Target>> open_block_target(const TargetConfig& config,
@@ -75,11 +102,8 @@ Result<std::unique_ptr<Target>> open_block_target(const TargetConfig& config,
   if (auto fits = check_geometry(*device, needs.size_bytes); !fits) {
     return std::move(fits).error();
   }
-  if (device->can_discard()) {
-    const int failed = os::discard_range(device->fd(), 0, needs.size_bytes);
-    if (failed != 0 && failed != EOPNOTSUPP) {
-      return system_error("cannot discard the start of " + config.address, failed);
-    }
+  if (auto emptied = empty(*device, needs.size_bytes); !emptied) {
+    return std::move(emptied).error();
   }
   const bool uring = goes_by_uring(config.io, needs.iodepth);
   TargetInfo info;

@@ -31,9 +31,10 @@ void Cell::add_round(double elapsed_s, const Crew& crew, const Usage& usage, con
   bytes_.push_back(static_cast<double>(counts.read_bytes + counts.write_bytes));
   read_bytes_.push_back(static_cast<double>(counts.read_bytes));
   write_bytes_.push_back(static_cast<double>(counts.write_bytes));
-  user_s_.push_back(usage.user_s);
-  sys_s_.push_back(usage.sys_s);
-  switches_.push_back(usage.context_switches);
+  // A server that has ended takes its counts along.
+  user_s_.push_back(std::max(usage.user_s, 0.0));
+  sys_s_.push_back(std::max(usage.sys_s, 0.0));
+  switches_.push_back(std::max(usage.context_switches, 0.0));
   for (const auto& [name, count] : crew.counters()) {
     counters_[name].push_back(count);
   }
@@ -63,7 +64,7 @@ std::vector<double> Cell::speed_against(const Cell& other) const {
 }
 
 Row Cell::row(const Phase& phase, const TargetConfig& config, const DataSet& data,
-              const Cell& first, const Cell* codec) const {
+              const Cell* first, const Cell* codec) const {
   Row row;
   row.target = config.given;
   row.label = config.label;
@@ -86,7 +87,9 @@ Row Cell::row(const Phase& phase, const TargetConfig& config, const DataSet& dat
     us_per_page.push_back(rate > 0 ? 1e6 * static_cast<double>(kDataPage) / rate : 0);
   }
   row.us_per_page = Spread(std::move(us_per_page));
-  row.ratio_to_first = Spread(speed_against(first));
+  if (first != nullptr) {
+    row.ratio_to_first = Spread(speed_against(*first));
+  }
   if (codec != nullptr) {
     row.ratio_to_codec = Spread(speed_against(*codec));
   }
@@ -99,7 +102,9 @@ Row Cell::row(const Phase& phase, const TargetConfig& config, const DataSet& dat
   row.sys_s = Spread(sys_s_).median();
   row.context_switches = Spread(switches_).median();
   for (const auto& [name, counts] : counters_) {
-    row.counters[name] = Spread(counts).median();
+    if (counts.size() == elapsed_s_.size()) {
+      row.counters[name] = Spread(counts).median();
+    }
   }
   row.compr_ratio = ratio_of(memory_.orig_data_size, memory_.compr_data_size);
   row.mem_ratio = ratio_of(memory_.orig_data_size, memory_.mem_used_total);

@@ -30,7 +30,7 @@ class Cell {
 
   // `first` and `codec` may be this cell; `codec` may be null. REQUIRES: not empty().
   [[nodiscard]] Row row(const Phase& phase, const TargetConfig& config, const DataSet& data,
-                        const Cell& first, const Cell* codec) const;
+                        const Cell* first, const Cell* codec) const;
 
  private:
   [[nodiscard]] std::vector<double> rates(const std::vector<double>& amounts) const;

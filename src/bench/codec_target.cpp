@@ -68,6 +68,12 @@ class CodecPort final : public Port {
     if (request.op == Op::flush) {
       return;
     }
+    const std::uint64_t size_bytes = shared_.contents.size() * kDataPage;
+    if (request.offset > size_bytes || request.length > size_bytes - request.offset) {
+      request.status = Errc::out_of_range;
+      failed_ = request.status;
+      return;
+    }
     for (std::uint64_t done = 0; done < request.length && request.status == Errc::ok;
          done += kDataPage) {
       auto& content = shared_.contents[(request.offset + done) / kDataPage];
@@ -81,7 +87,10 @@ class CodecPort final : public Port {
     }
   }
 
-  std::string failure() const override { return "an object of the codec did not decompress"; }
+  std::string failure() const override {
+    return failed_ == Errc::out_of_range ? std::string(describe(failed_))
+                                         : "an object of the codec did not decompress";
+  }
 
  private:
   void write(std::atomic<std::uint32_t>& content, const std::byte* page) noexcept {
@@ -111,6 +120,7 @@ class CodecPort final : public Port {
   Shared& shared_;
   std::unique_ptr<codec::Workspace> workspace_;
   std::vector<std::byte> room_;
+  Errc failed_ = Errc::corrupt;
   Request* head_ = nullptr;
   Request** tail_ = &head_;
 };

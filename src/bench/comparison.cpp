@@ -109,9 +109,30 @@ Identity identity_of(const Rows& older, const Rows& newer) {
 struct Cell {
   const Row* older = nullptr;
   const Row* newer = nullptr;
+  // New against old, round by round, when both are of one run; else empty.
+  Spread ratios;
 };
 
-std::vector<Cell> match(const Rows& older, const Rows& newer, const Identity& identity) {
+// Targets of one run took turns in each round, so that their rounds belong together.
+bool of_one_run(const ResultFile& older, const ResultFile& newer) {
+  return older.machine == newer.machine && older.suite == newer.suite &&
+         older.machine.contains("date");
+}
+
+Spread paired(const Row& older, const Row& newer) {
+  const std::vector<double>& before = older.mb_per_s.values();
+  const std::vector<double>& after = newer.mb_per_s.values();
+  const bool possible = before.size() == after.size() &&
+                        std::all_of(before.begin(), before.end(), [](double mb) { return mb > 0; });
+  std::vector<double> ratios;
+  for (std::size_t round = 0; possible && round < before.size(); ++round) {
+    ratios.push_back(after[round] / before[round]);
+  }
+  return Spread(std::move(ratios));
+}
+
+std::vector<Cell> match(const Rows& older, const Rows& newer, const Identity& identity,
+                        bool one_run) {
   const AlgorithmNames old_names(older);
   const AlgorithmNames new_names(newer);
   std::multimap<Key, const Row*> open;
@@ -123,7 +144,7 @@ std::vector<Cell> match(const Rows& older, const Rows& newer, const Identity& id
     const Key key = key_of(*row, old_names, identity);
     const auto first = open.lower_bound(key);
     if (first != open.end() && first->first == key) {
-      cells.push_back({row, first->second});
+      cells.push_back({row, first->second, one_run ? paired(*row, *first->second) : Spread()});
       open.erase(first);
     }
   }
@@ -136,6 +157,10 @@ std::vector<Cell> match(const Rows& older, const Rows& newer, const Identity& id
 enum class Verdict { noise, faster, slower };
 
 Verdict verdict_of(const Cell& cell) {
+  if (!cell.ratios.empty()) {
+    const bool holds_1 = cell.ratios.min() <= 1 && cell.ratios.max() >= 1;
+    return holds_1 ? Verdict::noise : cell.ratios.min() > 1 ? Verdict::faster : Verdict::slower;
+  }
   const Spread& older = cell.older->mb_per_s;
   const Spread& newer = cell.newer->mb_per_s;
   if (newer.min() <= older.max() && older.min() <= newer.max()) {
@@ -157,6 +182,9 @@ std::string verdict_text(Verdict verdict) {
 }
 
 std::string ratio_text(const Cell& cell) {
+  if (!cell.ratios.empty()) {
+    return factor_text(cell.ratios.median());
+  }
   const double older = cell.older->mb_per_s.median();
   return older > 0 ? factor_text(cell.newer->mb_per_s.median() / older) : "-";
 }
@@ -169,6 +197,12 @@ struct Column {
   bool identifies = false;
   CellText text = nullptr;
 };
+
+std::string ratio_range_text(const Cell& cell) {
+  return cell.ratios.empty()
+             ? "-"
+             : fmt::format("{}-{}", factor_text(cell.ratios.min()), factor_text(cell.ratios.max()));
+}
 
 const std::vector<Column>& columns() {
   static const std::vector<Column> all = {
@@ -185,6 +219,7 @@ const std::vector<Column>& columns() {
        [](const Cell& cell) { return number_text(cell.newer->mb_per_s.median()); }},
       {"MIN-MAX", true, false, [](const Cell& cell) { return range_text(cell.newer->mb_per_s); }},
       {"RATIO", true, false, ratio_text},
+      {"ROUNDS", true, true, ratio_range_text},
       {"", false, false, [](const Cell& cell) { return verdict_text(verdict_of(cell)); }},
   };
   return all;
@@ -200,7 +235,7 @@ std::string sections(const std::vector<Cell>& cells) {
                                   [&](const Cell& cell) { return column.text(cell) == first; });
     if (!column.identifies || !same) {
       used.push_back(column);
-    } else if (column.heading != "TARGET" && !first.empty()) {
+    } else if (column.heading != "TARGET" && column.heading != "ROUNDS" && !first.empty()) {
       common.push_back(fmt::format("{} {}", column.heading, first));
     }
   }
@@ -231,10 +266,13 @@ std::string heading(const ResultFile& older, const ResultFile& newer, const Rows
                     const Rows& new_rows) {
   std::string text = fmt::format("old: {}\nnew: {}\n", quoted(distinct(old_rows, label_of)),
                                  quoted(distinct(new_rows, label_of)));
+  text += "MB/S: median of the rounds. ";
   text +=
-      "MB/S: median of the rounds. Within noise: the rounds of old and new overlap. Rows of "
-      "separate "
-      "runs\ndiffer also by what changed on the machine between them.\n";
+      of_one_run(older, newer)
+          ? "One run: RATIO and ROUNDS are of each round with its own; within\nnoise: their range "
+            "contains 1.\n"
+          : "Separate runs: within noise: the rounds of old and new overlap.\nThey differ also "
+            "by what changed on the machine between them.\n";
   for (const auto& [name, value] : older.machine.items()) {
     const std::string other = member_text(newer, name);
     if (name != "date" && other != value_text(value)) {
@@ -262,7 +300,7 @@ Result<std::string> format_comparison(const ResultFile& older, const ResultFile&
     return new_rows.error();
   }
   const Identity identity = identity_of(*old_rows, *new_rows);
-  const std::vector<Cell> cells = match(*old_rows, *new_rows, identity);
+  const std::vector<Cell> cells = match(*old_rows, *new_rows, identity, of_one_run(older, newer));
   if (cells.empty()) {
     return Error{
         Errc::not_found, 0,

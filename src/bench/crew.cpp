@@ -163,11 +163,15 @@ void Crew::merge_latencies(LatencyHistogram& latency, LatencyHistogram& submit) 
 
 std::map<std::string, double> Crew::counters() const {
   std::map<std::string, double> sums;
+  std::map<std::string, std::size_t> counted;
   for (const auto& member : members_) {
     for (const auto& [name, count] : member->counters->counts()) {
       sums[name] += count;
+      ++counted[name];
     }
   }
+  // A counter that some threads could not have would be a sum of the others.
+  std::erase_if(sums, [&](const auto& sum) { return counted[sum.first] != members_.size(); });
   return sums;
 }
 

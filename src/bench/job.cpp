@@ -31,6 +31,22 @@ std::string_view verb_of(Op op) noexcept {
   return "discard";
 }
 
+// The same for all targets, another one for every phase, round and job.
+std::uint64_t seed_of(const Phase& phase, std::uint32_t index) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto mix = [&hash](std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3U; };
+  for (const std::string* const text : {&phase.op, &phase.state}) {
+    for (const char byte : *text) {
+      mix(static_cast<unsigned char>(byte));
+    }
+    mix(0x100);
+  }
+  mix(phase.generation);
+  mix(phase.seed);
+  mix(index);
+  return hash;
+}
+
 }  // namespace
 
 void Job::FreeBuffer::operator()(std::byte* buffer) const noexcept { std::free(buffer); }
@@ -44,10 +60,11 @@ Job::Job(const Phase& phase, std::uint32_t index, std::shared_ptr<const DataSet>
       stop_(stop),
       blocks_(phase.job_bytes / phase.block_size),
       first_byte_(index * phase.job_stride),
-      seed_(index),
+      index_(index),
+      seed_(seed_of(phase, index)),
       requests_between_clocks_(std::max<std::uint64_t>(1, kBytesBetweenClocks / phase.block_size)),
-      order_(std::max<std::uint64_t>(1, blocks_), index),
-      mix_state_(index * 0x9e3779b97f4a7c15U + 1) {}
+      order_(std::max<std::uint64_t>(1, blocks_), seed_),
+      mix_state_(seed_ | 1) {}
 
 Result<std::unique_ptr<Job>> Job::make(const Phase& phase, std::uint32_t index,
                                        std::shared_ptr<const DataSet> data, Port& port,
@@ -93,11 +110,20 @@ std::uint64_t Job::next_block(bool reads) noexcept {
   const std::uint64_t block = phase_.random ? order_.at(cursor) : cursor;
   if (++cursor == blocks_) {
     cursor = 0;
+    ++pass_;
     if (phase_.random) {
-      order_ = RandomOrder(blocks_, seed_ + ++pass_ * 0x10001);
+      order_ = RandomOrder(blocks_, seed_ + pass_ * 0x10001);
     }
   }
   return block;
+}
+
+// Every pass, and every job of those that write the same range, stores another page than the one
+// before. What is verified has one content for a phase, so that jobs may finish in any order.
+std::uint32_t Job::generation() const noexcept {
+  constexpr std::uint64_t kPhases = 4;
+  const std::uint64_t turn = contents_ == nullptr ? pass_ * phase_.jobs + index_ : 0;
+  return phase_.generation + static_cast<std::uint32_t>(turn * kPhases);
 }
 
 void Job::prepare(Slot& slot) noexcept {
@@ -107,6 +133,8 @@ void Job::prepare(Slot& slot) noexcept {
     mix_state_ = mix_state_ * 6364136223846793005U + 1442695040888963407U;
     reads = (mix_state_ >> 63U) != 0;
   }
+  // Before the pass ends with its last block.
+  const std::uint32_t stored = generation();
   request.offset = first_byte_ + next_block(reads) * phase_.block_size;
   if (phase_.access == Access::discard) {
     request.op = Op::discard;
@@ -116,8 +144,8 @@ void Job::prepare(Slot& slot) noexcept {
   } else {
     request.op = Op::write;
     // Requests to write are only read from.
-    request.buffer = const_cast<std::byte*>(
-        data_->at(data_->index_of(request.offset / kDataPage, phase_.generation)));
+    request.buffer =
+        const_cast<std::byte*>(data_->at(data_->index_of(request.offset / kDataPage, stored)));
   }
 }
 

@@ -87,6 +87,7 @@ class Job {
   void finish(Slot& slot) noexcept;
   void fail(const Request& request, const std::string& why);
   [[nodiscard]] std::uint64_t next_block(bool reads) noexcept;
+  [[nodiscard]] std::uint32_t generation() const noexcept;
 
   const Phase phase_;
   const std::shared_ptr<const DataSet> data_;
@@ -95,6 +96,7 @@ class Job {
   const std::atomic<bool>& stop_;
   const std::uint64_t blocks_;
   const std::uint64_t first_byte_;
+  const std::uint32_t index_;
   const std::uint64_t seed_;
   // Reading the clock at every request would cost as much as some requests.
   const std::uint64_t requests_between_clocks_;

@@ -15,8 +15,9 @@ namespace uzram::bench {
 // 256 of its pages.
 [[nodiscard]] double stored_share(const DataSet& data);
 
-// What one target of `kind` takes of this machine's memory when it holds `size_bytes` of `data`.
-[[nodiscard]] double memory_needed(TargetKind kind, std::uint64_t size_bytes, const DataSet& data);
+// What one target takes of this machine's memory when it holds `size_bytes` of `data`.
+[[nodiscard]] double memory_needed(const TargetConfig& target, std::uint64_t size_bytes,
+                                   const DataSet& data);
 
 // What may be taken now.
 [[nodiscard]] std::uint64_t memory_available();

@@ -89,8 +89,8 @@ std::string NbdPort::failure() const {
     return loss_.empty() ? "the server closed the connection"
                          : fmt::format("the server closed the connection ({})", loss_);
   }
-  if (refusal_.number == 0) {
-    return {};
+  if (not_offered_) {
+    return fmt::format("the server does not offer a {}", name_of(*not_offered_));
   }
   const std::string range =
       refusal_.op == Op::flush
@@ -142,13 +142,16 @@ void NbdPort::start(Request& request) noexcept {
   finish_piece(slot);
 }
 
-Errc NbdPort::offered(Op op) const noexcept {
+Errc NbdPort::offered(Op op) noexcept {
   if (lost_) {
     return Errc::system;
   }
   const bool is_offered = op == Op::discard                                     ? can_trim_
                           : op == Op::write_zeroes || op == Op::allocate_zeroes ? can_zero_
                                                                                 : true;
+  if (!is_offered) {
+    not_offered_ = op;
+  }
   return is_offered ? Errc::ok : Errc::unsupported;
 }
 

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,7 +54,7 @@ class NbdPort final : public Port {
   static int on_completion(void* slot, int* error) noexcept;
   void start(Request& request) noexcept;
   // Whether the server has the command at all; otherwise the status that its request gets.
-  [[nodiscard]] Errc offered(Op op) const noexcept;
+  [[nodiscard]] Errc offered(Op op) noexcept;
   std::int64_t send(Slot& slot, std::uint64_t from, std::uint64_t length) noexcept;
   void fail(Slot& slot, int number) noexcept;
   void finish_piece(Slot& slot) noexcept;
@@ -75,6 +76,8 @@ class NbdPort final : public Port {
   bool lost_ = false;
   std::string loss_;
   Refusal refusal_;
+  // The last operation asked for that the server does not offer.
+  std::optional<Op> not_offered_;
 };
 
 }  // namespace uzram::bench

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <libnbd.h>
@@ -61,20 +62,56 @@ class NbdTarget final : public Target {
   TargetInfo info_;
 };
 
-Result<void> empty(const NbdConnection& connection, const std::string& uri) {
-  if (!connection.can_trim()) {
-    return {};
-  }
-  const std::uint64_t end = connection.size_bytes() / kDataPage * kDataPage;
-  for (std::uint64_t offset = 0; offset < end; offset += kNbdLongestRange) {
-    const std::uint64_t length = std::min(end - offset, kNbdLongestRange);
-    if (nbd_trim(connection.handle(), length, offset, 0) < 0) {
-      return Error{
-          Errc::system, nbd_get_errno(),
-          fmt::format("target \"{}\": cannot discard its content: {}", uri, nbd_failure())};
+// Runs `command` for pieces of [0, size_bytes) that fit the protocol.
+template <typename Command>
+Result<void> for_all(const std::string& what, std::uint64_t size_bytes, std::uint64_t longest,
+                     Command command) {
+  for (std::uint64_t offset = 0; offset < size_bytes; offset += longest) {
+    if (command(std::min(size_bytes - offset, longest), offset) < 0) {
+      return Error{Errc::system, nbd_get_errno(),
+                   fmt::format("cannot {}: {}", what, nbd_failure())};
     }
   }
   return {};
+}
+
+// Writes zeroes, by the command for it where the server has it.
+Result<void> zero(const NbdConnection& connection, std::uint64_t size_bytes) {
+  nbd_handle* const handle = connection.handle();
+  if (connection.can_zero()) {
+    return for_all("zero its content", size_bytes, kNbdLongestRange,
+                   [handle](std::uint64_t length, std::uint64_t offset) {
+                     return nbd_zero(handle, length, offset, 0);
+                   });
+  }
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
+  const std::uint64_t piece = std::min(kPiece, connection.longest_payload());
+  const std::vector<std::byte> zeroes(static_cast<std::size_t>(piece));
+  return for_all("zero its content", size_bytes, piece,
+                 [&](std::uint64_t length, std::uint64_t offset) {
+                   return nbd_pwrite(handle, zeroes.data(), length, offset, 0);
+                 });
+}
+
+// Trims the range, and zeroes it where that does not make it read as zeroes.
+Result<void> empty(const NbdConnection& connection, std::uint64_t size_bytes) {
+  nbd_handle* const handle = connection.handle();
+  if (connection.can_trim()) {
+    auto trimmed = for_all("discard its content", size_bytes, kNbdLongestRange,
+                           [handle](std::uint64_t length, std::uint64_t offset) {
+                             return nbd_trim(handle, length, offset, 0);
+                           });
+    if (!trimmed) {
+      return trimmed;
+    }
+  }
+  const auto is_empty = looks_empty(size_bytes, [handle](std::byte* page, std::uint64_t offset) {
+    return nbd_pread(handle, page, kDataPage, offset, 0) == 0;
+  });
+  if (!is_empty) {
+    return Error{Errc::system, nbd_get_errno(), "cannot read its content: " + nbd_failure()};
+  }
+  return *is_empty && connection.can_trim() ? Result<void>() : zero(connection, size_bytes);
 }
 
 // What a BLOCK_STATUS answer says of the range from `begin` on.
@@ -102,11 +139,10 @@ int take_extents(void* extents, const char* context, std::uint64_t /*offset*/,
   return 0;
 }
 
-// Where the export's data begins; none when it has none.
-Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection,
+// Where the data of the export's first `size` bytes begins; none when they have none.
+Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection, std::uint64_t size,
                                                 const std::string& uri) {
   Extents found;
-  const std::uint64_t size = connection.size_bytes();
   while (found.begin < size && !found.first_data) {
     const nbd_extent_callback callback{&take_extents, &found, nullptr};
     const bool answered =
@@ -133,25 +169,23 @@ Result<std::unique_ptr<Target>> open_nbd_target(const TargetConfig& config,
     return connection.error();
   }
   if (connection->size_bytes() < needs.size_bytes) {
-    return Error{Errc::invalid_argument, 0,
-                 fmt::format("target \"{}\": the export has {} ({} bytes), expected at least {} "
-                             "({} bytes); give a smaller --size or a larger export",
-                             uri, format_size(connection->size_bytes()), connection->size_bytes(),
-                             format_size(needs.size_bytes), needs.size_bytes)};
+    return Error{
+        Errc::invalid_argument, 0,
+        fmt::format("the export has {} ({} bytes), expected at least {} ({} bytes); give a "
+                    "smaller --size or a larger export",
+                    format_size(connection->size_bytes()), connection->size_bytes(),
+                    format_size(needs.size_bytes), needs.size_bytes)};
   }
   if (connection->read_only()) {
-    return Error{Errc::read_only, 0,
-                 fmt::format("target \"{}\": the export is read-only; expected one that can be "
-                             "written",
-                             uri)};
+    return Error{Errc::read_only, 0, "the export is read-only; expected one that can be written"};
   }
-  if (Result<void> emptied = empty(*connection, uri); !emptied) {
+  if (Result<void> emptied = empty(*connection, needs.size_bytes); !emptied) {
     return std::move(emptied).error();
   }
   return std::unique_ptr<Target>(std::make_unique<NbdTarget>(uri, *connection));
 }
 
-Result<void> check_nbd_target(const TargetConfig& config, bool consent) {
+Result<void> check_nbd_target(const TargetConfig& config, std::uint64_t size_bytes, bool consent) {
   if (consent) {
     return {};
   }
@@ -164,19 +198,21 @@ Result<void> check_nbd_target(const TargetConfig& config, bool consent) {
   }
   if (!connection->has_block_status()) {
     return Error{Errc::invalid_argument, 0,
-                 fmt::format("target \"{}\": the server does not tell whether its {} hold data, "
-                             "and all of it would be overwritten; pass --yes to do that",
-                             uri, format_size(connection->size_bytes()))};
+                 fmt::format("target \"{}\": the server does not tell whether its first {} hold "
+                             "data, which would be overwritten; pass --yes to do that",
+                             uri, format_size(size_bytes))};
   }
-  const Result<std::optional<std::uint64_t>> data = first_data(*connection, uri);
+  const Result<std::optional<std::uint64_t>> data =
+      first_data(*connection, std::min(size_bytes, connection->size_bytes()), uri);
   if (!data) {
     return data.error();
   }
   if (*data) {
-    return Error{Errc::invalid_argument, 0,
-                 fmt::format("target \"{}\": the export of {} holds data (the first at byte {}) "
-                             "that would be overwritten; pass --yes to do that",
-                             uri, format_size(connection->size_bytes()), **data)};
+    return Error{
+        Errc::invalid_argument, 0,
+        fmt::format("target \"{}\": the first {} of the export hold data (from byte {} on) "
+                    "that would be overwritten; pass --yes to do that",
+                    uri, format_size(size_bytes), **data)};
   }
   return {};
 }

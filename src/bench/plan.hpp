@@ -39,12 +39,16 @@ struct Phase {
   double runtime_s = 0;
   // Of the data that writes store, see data.hpp.
   std::uint32_t generation = 0;
+  // Of random orders and mixes, beside what the phase is; the runner changes it each round.
+  std::uint64_t seed = 0;
   // Untimed phases prepare and are not in the results.
   bool timed = true;
   // Take the time of every request.
   bool latency = false;
   // Compare what is read by its CRC32C.
   bool verify = false;
+  // Each pass over the range finds it written: between passes it is, not timed.
+  bool refill = false;
   // Ask the target for a flush at the end, within the time.
   bool flush = false;
 };
@@ -52,6 +56,10 @@ struct Phase {
 struct Group {
   std::shared_ptr<const DataSet> data;
   std::vector<TargetConfig> targets;
+  // The first target of the run is not among them: there is nothing to give ratios to.
+  bool lacks_first = false;
+  // The first target has its rows in another group and is here to be compared with.
+  bool first_is_repeated = false;
   std::uint64_t size_bytes = 0;
   std::vector<Phase> phases;
 };

@@ -94,9 +94,10 @@ class Runner {
       }
     }
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (!cells[i].empty()) {
+      if (!cells[i].empty() && (i != 0 || !group.first_is_repeated)) {
+        const Cell* const first = group.lacks_first ? nullptr : &cells.front();
         rows.push_back(
-            cells[i].row(group.phases[phase], group.targets[i], *group.data, cells.front(), codec));
+            cells[i].row(group.phases[phase], group.targets[i], *group.data, first, codec));
       }
     }
   }
@@ -139,7 +140,14 @@ class Runner {
   }
 
   Result<void> run_phase(const Group& group, std::size_t index, std::vector<Opened>& opened) {
-    const Phase& phase = group.phases[index];
+    Phase phase = group.phases[index];
+    phase.seed = round_;
+    // Of a phase whose passes are repeated the crews know one.
+    const Phase whole = phase;
+    if (phase.refill) {
+      phase.loops = 1;
+      phase.runtime_s = 0;
+    }
     for (std::size_t i = 0; i < opened.size(); ++i) {
       auto crew = Crew::make(phase, *opened[i].target, group.data, opened[i].contents.get(), stop_);
       if (!crew) {
@@ -149,15 +157,10 @@ class Runner {
       opened[i].elapsed_s = 0;
       opened[i].usage = {};
     }
-    const std::uint32_t stretches = stretches_of(phase);
-    for (std::uint32_t stretch = 0; stretch < stretches; ++stretch) {
-      // Whoever goes first finds other caches, so the first one changes.
-      for (std::size_t turn = 0; turn < opened.size(); ++turn) {
-        const std::size_t i = (turn + stretch + round_) % opened.size();
-        if (auto done = run_stretch(opened[i], stretch, stretches); !done) {
-          return name_target(group.targets[i], std::move(done).error());
-        }
-      }
+    if (auto done = phase.refill ? run_passes(group, index, whole, opened)
+                                 : run_stretches(group, stretches_of(phase), opened);
+        !done) {
+      return done;
     }
     for (std::size_t i = 0; i < opened.size(); ++i) {
       if (phase.timed && !stop_.load()) {
@@ -167,6 +170,62 @@ class Runner {
       opened[i].crew.reset();
     }
     return {};
+  }
+
+  Result<void> run_stretches(const Group& group, std::uint32_t stretches,
+                             std::vector<Opened>& opened) {
+    for (std::uint32_t stretch = 0; stretch < stretches; ++stretch) {
+      for (std::size_t turn = 0; turn < opened.size(); ++turn) {
+        const std::size_t i = place_of(turn, stretch, opened.size());
+        if (auto done = run_stretch(opened[i], stretch, stretches); !done) {
+          return name_target(group.targets[i], std::move(done).error());
+        }
+      }
+    }
+    return {};
+  }
+
+  // As often as the phase's loops say, or until each target has worked for its runtime.
+  Result<void> run_passes(const Group& group, std::size_t index, const Phase& phase,
+                          std::vector<Opened>& opened) {
+    Phase pass = phase;
+    pass.loops = 1;
+    pass.runtime_s = 0;
+    const auto goes_on = [&](std::uint32_t passes) {
+      return phase.runtime_s <= 0
+                 ? passes < phase.loops
+                 : std::any_of(opened.begin(), opened.end(),
+                               [&](const auto& each) { return each.elapsed_s < phase.runtime_s; });
+    };
+    for (std::uint32_t passes = 0; goes_on(passes) && !stop_.load(); ++passes) {
+      // The phase before this one has filled it.
+      for (std::size_t i = 0; passes != 0 && i < opened.size(); ++i) {
+        if (auto filled = refill(group, group.phases[index - 1], opened[i]); !filled) {
+          return name_target(group.targets[i], std::move(filled).error());
+        }
+      }
+      if (auto done = run_stretches(group, stretches_of(pass), opened); !done) {
+        return done;
+      }
+    }
+    return {};
+  }
+
+  Result<void> refill(const Group& group, const Phase& fill, Opened& opened) const {
+    auto crew = Crew::make(fill, *opened.target, group.data, opened.contents.get(), stop_);
+    if (!crew) {
+      return std::move(crew).error();
+    }
+    auto elapsed = (*crew)->run(0, 1);
+    return elapsed ? Result<void>() : Result<void>(std::move(elapsed).error());
+  }
+
+  // Whoever goes first, and after whom, finds other caches: the first one changes from pair to pair
+  // of stretches, and every other stretch goes the other way round.
+  [[nodiscard]] std::size_t place_of(std::size_t turn, std::uint32_t stretch,
+                                     std::size_t count) const noexcept {
+    const std::size_t first = (stretch / 2 + round_) % count;
+    return (first + (stretch % 2 == 0 ? turn : count - 1 - turn)) % count;
   }
 
   static Usage usage_now(const Target& target) {
@@ -201,7 +260,8 @@ class Runner {
 
 }  // namespace
 
-Result<ResultFile> run_plan(const Plan& plan, const std::atomic<bool>& stop, int progress_fd) {
+Result<ResultFile> run_plan(const Plan& plan, const std::atomic<bool>& stop, int progress_fd,
+                            ResultFile* finished) {
   if (auto fits = check_memory(plan); !fits) {
     return std::move(fits).error();
   }
@@ -212,6 +272,12 @@ Result<ResultFile> run_plan(const Plan& plan, const std::atomic<bool>& stop, int
   results.notes = plan.notes;
   Runner runner(plan, stop, progress_fd);
   if (auto done = runner.run(); !done) {
+    if (finished != nullptr) {
+      results.interrupted = true;
+      results.notes.push_back("the run failed: " + done.error().message);
+      results.rows = runner.rows();
+      *finished = std::move(results);
+    }
     return std::move(done).error();
   }
   results.interrupted = stop.load();

@@ -18,8 +18,9 @@ namespace uzram::bench {
 inline constexpr std::uint32_t kMostStretches = 32;
 
 // `stop`: set by a signal, ends the run early; the results then hold what was done and say so.
-// `progress_fd`: where progress is shown if it is a terminal.
+// `progress_fd`: where progress is shown if it is a terminal. `finished`: gets what had been
+// measured when a run fails.
 [[nodiscard]] Result<ResultFile> run_plan(const Plan& plan, const std::atomic<bool>& stop,
-                                          int progress_fd);
+                                          int progress_fd, ResultFile* finished = nullptr);
 
 }  // namespace uzram::bench

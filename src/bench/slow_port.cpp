@@ -1,6 +1,8 @@
 #include "bench/slow_port.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace uzram::bench {
@@ -30,6 +32,7 @@ class SlowPort final : public Port {
 
   void begin() noexcept override {
     port_->begin();
+    // What the requests left over from the last stretch took is lost: less than kBurst.
     worked_since_ = Clock::now();
     requests_ = 0;
   }
@@ -37,14 +40,17 @@ class SlowPort final : public Port {
   std::string failure() const override { return port_->failure(); }
 
  private:
-  // Reading the clock at every request would itself slow them down.
-  static constexpr unsigned kRequests = 32;
+  // Reading the clock at every request would itself slow short ones down.
+  static constexpr unsigned kMostRequests = 32;
+  static constexpr Clock::duration kBurst = std::chrono::microseconds(10);
 
   void after_request() noexcept {
-    if (++requests_ < kRequests) {
+    if (++requests_ < burst_) {
       return;
     }
     const auto worked = Clock::now() - worked_since_;
+    const auto of_one = std::max(worked / requests_, Clock::duration(1));
+    burst_ = static_cast<unsigned>(std::clamp<std::int64_t>(kBurst / of_one, 1, kMostRequests));
     const auto until =
         worked_since_ + std::chrono::duration_cast<Clock::duration>(worked * (1 + percent_ / 100));
     do {
@@ -57,6 +63,8 @@ class SlowPort final : public Port {
   const double percent_;
   Clock::time_point worked_since_ = Clock::now();
   unsigned requests_ = 0;
+  // After so many requests it waits.
+  unsigned burst_ = 1;
 };
 
 class SlowTarget final : public Target {

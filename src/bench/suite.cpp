@@ -2,7 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
+#include <vector>
 
+#include <sys/stat.h>
+
+#include "base/size.hpp"
 #include "bench/target.hpp"
 
 namespace uzram::bench {
@@ -18,6 +24,54 @@ constexpr std::array<SuiteInfo, 5> kSuites = {{
     {"pages", "Pages of real programs: each compressor, against the bare codec", plan_pages},
 }};
 
+// Whatever a suite has laid out: no job reaches beyond the range that its targets were made for.
+Result<void> check_ranges(const Plan& plan) {
+  for (const Group& group : plan.groups) {
+    for (const Phase& phase : group.phases) {
+      const std::uint64_t end = (phase.jobs - 1) * phase.job_stride + phase.job_bytes;
+      if (phase.job_bytes < phase.block_size || end > group.size_bytes) {
+        return Error{Errc::invalid_argument, 0,
+                     phase.op + ": " + std::to_string(phase.jobs) + " jobs with blocks of " +
+                         format_size(phase.block_size) + " have no room in --size " +
+                         format_size(group.size_bytes) +
+                         "; give a larger --size, fewer --jobs or a smaller --block-size"};
+      }
+    }
+  }
+  return {};
+}
+
+// What two targets that are one have in common; empty for targets that are made for the run.
+std::string place_of(const TargetConfig& target) {
+  if (target.kind == TargetKind::nbd) {
+    return target.address;
+  }
+  struct stat status {};
+  if (target.kind != TargetKind::block_device || ::stat(target.address.c_str(), &status) != 0) {
+    return {};
+  }
+  return std::to_string(status.st_rdev);
+}
+
+// Targets take turns, so one that is named twice would find what its other self has written.
+Result<void> check_different(const Plan& plan) {
+  for (const Group& group : plan.groups) {
+    std::map<std::string, const TargetConfig*> places;
+    for (const TargetConfig& target : group.targets) {
+      const std::string place = place_of(target);
+      if (place.empty()) {
+        continue;
+      }
+      if (const auto [known, fresh] = places.emplace(place, &target); !fresh) {
+        return Error{Errc::invalid_argument, 0,
+                     "--target \"" + target.given + "\" and \"" + known->second->given +
+                         "\" are the same; expected each device and export once"};
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::span<const SuiteInfo> suites() noexcept { return kSuites; }
@@ -30,6 +84,12 @@ Result<Plan> make_plan(std::string_view name, const SuiteOptions& options) {
     return plan;
   }
   plan->suite = name;
+  if (auto fits = check_ranges(*plan); !fits) {
+    return std::move(fits).error();
+  }
+  if (auto different = check_different(*plan); !different) {
+    return std::move(different).error();
+  }
   std::vector<std::string> checked;
   for (const Group& group : plan->groups) {
     for (const TargetConfig& target : group.targets) {
@@ -37,7 +97,7 @@ Result<Plan> make_plan(std::string_view name, const SuiteOptions& options) {
         continue;
       }
       checked.push_back(target.given);
-      if (auto allowed = check_target(target, options.yes); !allowed) {
+      if (auto allowed = check_target(target, group.size_bytes, options.yes); !allowed) {
         return std::move(allowed).error();
       }
     }

@@ -58,13 +58,13 @@ Result<std::shared_ptr<const DataSet>> read_tree(const std::string& folder, std:
   return DataSet::make("tree", bytes);
 }
 
-Phase write_phase(const Settings& settings, std::uint64_t block_size) {
+Phase write_phase(const Settings& settings, std::uint64_t size_bytes, std::uint64_t block_size) {
   Phase phase;
   phase.op = "write";
   phase.access = Access::write;
   phase.block_size = block_size;
   phase.iodepth = std::max(settings.iodepth, kWriterDepth);
-  phase.job_bytes = settings.size_bytes / block_size * block_size;
+  phase.job_bytes = size_bytes / block_size * block_size;
   phase.latency = settings.latency;
   return phase;
 }
@@ -84,16 +84,16 @@ Result<void> add_writers(const Settings& settings, const SuiteOptions& options, 
       continue;
     }
     const std::uint64_t block_size = group.phases.front().block_size;
-    Phase fill = write_phase(settings, block_size);
+    Phase fill = write_phase(settings, group.size_bytes, block_size);
     fill.op = "fill";
-    Phase write = write_phase(settings, block_size);
+    Phase write = write_phase(settings, group.size_bytes, block_size);
     write.loops = settings.loops;
     write.runtime_s = settings.runtime_s;
     write.generation = 1;
     group.phases = {fill, write};
     plan.groups.push_back(group);
     if (group.data == plan.groups.front().data && block_size == settings.block_sizes.front()) {
-      Phase copy = write_phase(settings, kTreeBlock);
+      Phase copy = write_phase(settings, group.size_bytes, kTreeBlock);
       copy.op = "treecopy";
       copy.job_bytes = (*tree)->pages() * kDataPage / kTreeBlock * kTreeBlock;
       copy.flush = true;

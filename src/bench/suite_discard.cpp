@@ -1,7 +1,8 @@
 // The discard experiment: many discards in flight.
 //
 // For each block size and number of jobs: fill (not timed), discard all of it in order, discard the
-// holes that are left, fill again, discard in random order. Each job has a thread of its own and one
+// holes that are left, fill again, discard in random order. Further loops over stored data, or as many
+// as fit the runtime, each follow a fill. Each job has a thread of its own and one
 // synchronous discard in flight ("sync"); one thread with all of them in flight through io_uring
 // ("uring") is not in this version.
 #include <utility>
@@ -11,7 +12,7 @@
 namespace uzram::bench {
 namespace {
 
-constexpr Defaults kDefaults = {"engine", "1G", "64", "4K,1M", "1", "1", "0"};
+constexpr Defaults kDefaults = {"engine", "1G", "64", "4K,1M", "1", "3", "0"};
 
 Phase fill_of(const Settings& settings) {
   constexpr std::uint64_t kFillBlock = std::uint64_t{1} << 20;
@@ -38,12 +39,15 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
   std::vector<Phase> phases = {fill_of(settings)};
   phase.op = "discard";
   phase.state = "stored";
+  phase.refill = true;
   phases.push_back(phase);
   phase.state = "holes";
+  phase.refill = false;
   phases.push_back(phase);
   phases.push_back(fill_of(settings));
   phase.op = "randdiscard";
   phase.state = "stored";
+  phase.refill = true;
   phase.random = true;
   phases.push_back(phase);
   return phases;
@@ -64,6 +68,22 @@ Result<void> check_methods(const SuiteOptions& options) {
       return Error{Errc::invalid_argument, 0,
                    "--method \"" + method + "\": expected sync or uring"};
     }
+  }
+  return {};
+}
+
+// What a discard leaves no choice in.
+Result<void> check_load(const Settings& settings) {
+  if (settings.iodepth != 1) {
+    return Error{
+        Errc::invalid_argument, 0,
+        "--iodepth \"" + std::to_string(settings.iodepth) +
+            "\": expected 1, as each job has one synchronous discard in flight; --jobs says "
+            "how many there are"};
+  }
+  if (settings.verify) {
+    return Error{Errc::invalid_argument, 0,
+                 "--verify: there is nothing to read in this suite; leave it out"};
   }
   return {};
 }
@@ -98,12 +118,13 @@ Result<Plan> plan_discard(const SuiteOptions& options) {
   }
   auto algorithms = read_algorithms(options, "lz4");
   auto checked = check_targets(settings->targets);
+  auto load = check_load(*settings);
   for (TargetConfig& target : settings->targets) {
     // Discards are synchronous, however many a job has in flight.
     target.io = IoPath::psync;
   }
   auto data = options.data.empty() ? Result<DataSets>(DataSets{}) : make_data_sets(options.data);
-  if (const Error* const error = first_error(algorithms, checked, data)) {
+  if (const Error* const error = first_error(algorithms, checked, load, data)) {
     return *error;
   }
   if (data->empty()) {

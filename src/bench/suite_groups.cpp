@@ -18,45 +18,72 @@ void add_note(std::vector<std::string>& notes, std::string note) {
   }
 }
 
-// The targets with `algorithm` set where their text does not say another; targets that lack it are
-// left out with a note.
-Result<std::vector<TargetConfig>> with_algorithm(const std::vector<TargetConfig>& targets,
-                                                 const Algorithm& algorithm,
-                                                 std::vector<std::string>& notes) {
-  std::vector<TargetConfig> chosen;
-  for (TargetConfig target : targets) {
-    const bool compresses = target.kind == TargetKind::engine || target.kind == TargetKind::codec ||
-                            target.kind == TargetKind::zram;
-    if (!compresses || target.algorithm_given) {
-      chosen.push_back(std::move(target));
+// Whether --algorithm has a say in what the target does.
+bool takes_algorithm(const TargetConfig& target) noexcept {
+  const bool compresses = target.kind == TargetKind::engine || target.kind == TargetKind::codec ||
+                          target.kind == TargetKind::zram;
+  return compresses && !target.algorithm_given;
+}
+
+Result<bool> kernel_has(const std::string& algorithm) {
+  auto known = os::KernelZram::algorithms();
+  if (!known) {
+    return std::move(known).error();
+  }
+  return std::find(known->begin(), known->end(), algorithm) != known->end();
+}
+
+Result<void> set_algorithm(TargetConfig& target, const Algorithm& algorithm) {
+  // Algorithm and level have columns of their own, so the label stays.
+  const std::string label = target.label;
+  auto set = vary(target, "algorithm", algorithm.name);
+  if (set && !algorithm.level.empty() && !target.level_given) {
+    set = vary(target, "level", algorithm.level);
+  }
+  if (set) {
+    set = check_level(target);
+  }
+  target.label = label;
+  return set;
+}
+
+// The targets of `group`, with `algorithm` set where their text does not say another. Targets that
+// lack it are left out with a note; those that it makes no difference to are in the group of the
+// first algorithm only, but for the first of all, which the others are compared with.
+Result<void> choose_targets(const std::vector<TargetConfig>& targets, const Algorithm& algorithm,
+                            bool first_algorithm, Group& group, std::vector<std::string>& notes) {
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    TargetConfig target = targets[i];
+    if (!takes_algorithm(target)) {
+      if (first_algorithm || i == 0) {
+        group.first_is_repeated |= !first_algorithm;
+        group.targets.push_back(std::move(target));
+      }
       continue;
     }
     if (target.kind == TargetKind::zram) {
-      auto known = os::KernelZram::algorithms();
+      const auto known = kernel_has(algorithm.name);
       if (!known) {
-        return std::move(known).error();
+        return known.error();
       }
-      if (std::find(known->begin(), known->end(), algorithm.name) == known->end()) {
-        add_note(notes, "zram has no " + algorithm.name + " in this kernel");
+      if (!*known) {
+        add_note(notes,
+                 "zram has no " + algorithm.name + " in this kernel" +
+                     (i == 0 ? ", so nothing of " + algorithm.name + " has a ratio to it" : ""));
+        group.lacks_first |= i == 0;
         continue;
       }
     }
-    const std::string label = target.label;
-    auto set = vary(target, "algorithm", algorithm.name);
-    if (set && !algorithm.level.empty()) {
-      set = vary(target, "level", algorithm.level);
+    if (auto set = set_algorithm(target, algorithm); !set) {
+      return set;
     }
-    if (set) {
-      set = check_level(target);
-    }
-    if (!set) {
-      return std::move(set).error();
-    }
-    // Algorithm and level have columns of their own.
-    target.label = label;
-    chosen.push_back(std::move(target));
+    group.targets.push_back(std::move(target));
   }
-  return chosen;
+  // The repeated one alone has nobody to be compared with.
+  if (group.first_is_repeated && group.targets.size() == 1) {
+    group.targets.clear();
+  }
+  return {};
 }
 
 // Without a size given: what half of the free memory holds, with a note.
@@ -68,7 +95,7 @@ void fit_size(Settings& settings, const std::vector<TargetConfig>& targets, cons
   for (const auto& set : data) {
     double of_set = 0;
     for (const TargetConfig& target : targets) {
-      of_set += memory_needed(target.kind, settings.size_bytes, *set);
+      of_set += memory_needed(target, settings.size_bytes, *set);
     }
     needed = std::max(needed, of_set);
   }
@@ -115,20 +142,28 @@ Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const D
                          const std::vector<Algorithm>& algorithms,
                          const std::vector<TargetConfig>& targets, PhasesOf phases_of) {
   fit_size(settings, targets, data);
+  if (auto room = check_room_for_jobs(settings); !room) {
+    return std::move(room).error();
+  }
   Plan plan;
   plan.rounds = settings.rounds;
   for (const auto& set : data) {
     for (const Algorithm& algorithm : algorithms) {
-      auto chosen = with_algorithm(targets, algorithm, settings.notes);
-      if (!chosen) {
+      Group group;
+      group.data = set;
+      group.size_bytes = settings.size_bytes;
+      const bool first_algorithm = &algorithm == &algorithms.front();
+      if (auto chosen = choose_targets(targets, algorithm, first_algorithm, group, settings.notes);
+          !chosen) {
         return std::move(chosen).error();
+      }
+      if (group.targets.empty()) {
+        continue;
       }
       for (const std::uint64_t block_size : settings.block_sizes) {
         for (const std::uint32_t jobs : settings.jobs) {
-          if (!chosen->empty()) {
-            plan.groups.push_back(
-                {set, *chosen, settings.size_bytes, phases_of(settings, jobs, block_size)});
-          }
+          group.phases = phases_of(settings, jobs, block_size);
+          plan.groups.push_back(group);
         }
       }
     }

@@ -44,7 +44,10 @@ void add_verify(const Settings& settings, std::uint64_t block_size, std::vector<
 std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
                              std::uint64_t block_size) {
   std::vector<Phase> phases;
-  add_verify(settings, block_size, phases);
+  // One job, whatever --jobs says, so once is enough.
+  if (jobs == settings.jobs.front()) {
+    add_verify(settings, block_size, phases);
+  }
   Phase fill;
   fill.op = "fill";
   fill.access = Access::write;
@@ -66,8 +69,7 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
   phases.push_back(phase);
   phase.op = "randread";
   phase.access = Access::read;
-  // Where a time has cut the writes short, pages hold one generation or the other.
-  phase.verify = settings.verify && settings.runtime_s == 0;
+  phase.verify = settings.verify;
   phases.push_back(phase);
   return phases;
 }

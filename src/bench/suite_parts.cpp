@@ -101,14 +101,7 @@ Result<void> read_load(const SuiteOptions& options, const Defaults& defaults, Se
   settings.size_given = !options.size.empty();
   settings.verify = !options.verify.empty();
   settings.latency = options.latency;
-  const std::uint64_t smallest =
-      *std::max_element(settings.block_sizes.begin(), settings.block_sizes.end()) *
-      *std::max_element(settings.jobs.begin(), settings.jobs.end());
-  if (settings.size_bytes < smallest) {
-    return refuse("--size", options.size,
-                  "at least " + format_size(smallest) + ", a block for each job");
-  }
-  return {};
+  return check_room_for_jobs(settings);
 }
 
 }  // namespace
@@ -181,6 +174,17 @@ Result<double> parse_seconds(std::string_view option, std::string_view text) {
   return seconds;
 }
 
+Result<void> check_room_for_jobs(const Settings& settings) {
+  const std::uint64_t smallest =
+      *std::max_element(settings.block_sizes.begin(), settings.block_sizes.end()) *
+      *std::max_element(settings.jobs.begin(), settings.jobs.end());
+  if (settings.size_bytes < smallest) {
+    return refuse("--size", format_size(settings.size_bytes),
+                  "at least " + format_size(smallest) + ", a block for each job");
+  }
+  return {};
+}
+
 Result<Settings> read_settings(const SuiteOptions& options, const Defaults& defaults) {
   Settings settings;
   if (auto read = read_load(options, defaults, settings); !read) {
@@ -243,6 +247,12 @@ Result<std::vector<Algorithm>> read_algorithms(const SuiteOptions& options,
 Result<std::vector<TargetConfig>> with_variants(const std::vector<TargetConfig>& targets,
                                                 std::string_view key,
                                                 const std::vector<std::string>& values) {
+  std::vector<std::string> distinct;
+  for (const std::string& value : values) {
+    if (std::find(distinct.begin(), distinct.end(), value) == distinct.end()) {
+      distinct.push_back(value);
+    }
+  }
   std::vector<TargetConfig> variants;
   for (const TargetConfig& target : targets) {
     const bool given = key == "streams" ? target.streams_given : target.mode_given;
@@ -250,13 +260,14 @@ Result<std::vector<TargetConfig>> with_variants(const std::vector<TargetConfig>&
       variants.push_back(target);
       continue;
     }
-    for (const std::string& value : values) {
+    for (const std::string& value : distinct) {
       variants.push_back(target);
       if (auto set = vary(variants.back(), key, value); !set) {
         return std::move(set).error();
       }
     }
   }
+  make_labels_unique(variants);
   return variants;
 }
 

@@ -52,6 +52,9 @@ struct Defaults {
   std::string_view runtime = "0";
 };
 
+// Whether each job has a block. Errors: invalid_argument.
+Result<void> check_room_for_jobs(const Settings& settings);
+
 // Without --target: the defaults, and the kernel's zram where this user can make one.
 Result<Settings> read_settings(const SuiteOptions& options, const Defaults& defaults);
 

@@ -29,7 +29,9 @@ Result<std::unique_ptr<Target>> open_target(const TargetConfig& config, const Ta
   auto target = open_kind(config, needs);
   if (!target) {
     Error error = std::move(target).error();
-    error.message.insert(0, "target " + config.label + ": ");
+    if (!error.message.starts_with("target ")) {
+      error.message.insert(0, "target " + config.label + ": ");
+    }
     return error;
   }
   if (config.slowdown_percent > 0) {
@@ -38,12 +40,12 @@ Result<std::unique_ptr<Target>> open_target(const TargetConfig& config, const Ta
   return target;
 }
 
-Result<void> check_target(const TargetConfig& config, bool consent) {
+Result<void> check_target(const TargetConfig& config, std::uint64_t size_bytes, bool consent) {
   switch (config.kind) {
     case TargetKind::block_device:
-      return check_block_target(config, consent);
+      return check_block_target(config, size_bytes, consent);
     case TargetKind::nbd:
-      return check_nbd_target(config, consent);
+      return check_nbd_target(config, size_bytes, consent);
     case TargetKind::engine:
     case TargetKind::codec:
     case TargetKind::zram:

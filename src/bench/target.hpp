@@ -11,6 +11,9 @@
 // time and must be gone before its Target.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -102,7 +105,8 @@ struct TargetNeeds {
   std::uint32_t iodepth = 1;
 };
 
-// Opens the target of `config`, empty. Errors: not_found, busy, unsupported, invalid_argument (it is
+// Opens the target of `config`; its first size_bytes are empty and read as zeroes, the rest is left
+// as it is. Errors: not_found, busy, unsupported, invalid_argument (it is
 // smaller than size_bytes), system.
 [[nodiscard]] Result<std::unique_ptr<Target>> open_target(const TargetConfig& config,
                                                           const TargetNeeds& needs);
@@ -120,11 +124,33 @@ struct TargetNeeds {
 [[nodiscard]] Result<std::unique_ptr<Target>> open_nbd_target(const TargetConfig& config,
                                                               const TargetNeeds& needs);
 
-// Before a run: whether the target of `config` may be written to. `consent`: the user said --yes.
+// Whether `read` fills a page with zeroes at each of some pages of [0, size_bytes), the first and the
+// last among them: what was discarded need not read as zeroes. nullopt: a page could not be read.
+template <typename Read>
+[[nodiscard]] std::optional<bool> looks_empty(std::uint64_t size_bytes, Read read) {
+  constexpr std::uint64_t kLooks = 64;
+  const std::uint64_t pages = size_bytes / kDataPage;
+  alignas(kDataPage) static thread_local std::array<std::byte, kDataPage> page;
+  for (std::uint64_t look = 0; look < std::min(kLooks, pages); ++look) {
+    const std::uint64_t index = pages <= kLooks ? look : look * (pages - 1) / (kLooks - 1);
+    if (!read(page.data(), index * kDataPage)) {
+      return std::nullopt;
+    }
+    if (std::ranges::any_of(page, [](std::byte byte) { return byte != std::byte{0}; })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Before a run: whether the first `size_bytes` of the target of `config` may be written to. `consent`: the user said --yes.
 // A block device that is mounted, swapped on or held is refused whatever the consent; without
 // consent, one that could hold data is refused with a message that says what would be lost.
-[[nodiscard]] Result<void> check_block_target(const TargetConfig& config, bool consent);
-[[nodiscard]] Result<void> check_nbd_target(const TargetConfig& config, bool consent);
-[[nodiscard]] Result<void> check_target(const TargetConfig& config, bool consent);
+[[nodiscard]] Result<void> check_block_target(const TargetConfig& config, std::uint64_t size_bytes,
+                                              bool consent);
+[[nodiscard]] Result<void> check_nbd_target(const TargetConfig& config, std::uint64_t size_bytes,
+                                            bool consent);
+[[nodiscard]] Result<void> check_target(const TargetConfig& config, std::uint64_t size_bytes,
+                                        bool consent);
 
 }  // namespace uzram::bench

@@ -91,7 +91,8 @@ Result<void> set_key(TargetConfig& config, std::string_view key, std::string_vie
   if (key == "slowdown") {
     return set_slowdown(config, value);
   }
-  config.algorithm_given |= key == "algorithm" || key == "level";
+  config.algorithm_given |= key == "algorithm";
+  config.level_given |= key == "level";
   config.streams_given |= key == "streams";
   config.mode_given |= key == "mode";
   const std::string option = "--target " + config.given + ": " + std::string(key);
@@ -161,8 +162,11 @@ Result<TargetConfig> parse_keys(TargetConfig config) {
     }
     rest.remove_prefix(end);
   }
-  if (auto possible = check_level(config); !possible) {
-    return std::move(possible).error();
+  // A level without an algorithm is that of whichever the run has.
+  if (config.algorithm_given || !config.level_given) {
+    if (auto possible = check_level(config); !possible) {
+      return std::move(possible).error();
+    }
   }
   return config;
 }
@@ -205,15 +209,22 @@ Result<std::vector<TargetConfig>> parse_targets(const std::vector<std::string>& 
       rest.remove_prefix(comma + 1);
     }
   }
+  make_labels_unique(targets);
+  return targets;
+}
+
+void make_labels_unique(std::vector<TargetConfig>& targets) {
+  const auto taken = [&targets](std::size_t before, const std::string& label) {
+    const auto end = targets.begin() + static_cast<std::ptrdiff_t>(before);
+    return std::any_of(targets.begin(), end,
+                       [&](const TargetConfig& earlier) { return earlier.label == label; });
+  };
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    const auto same = std::count_if(
-        targets.begin(), targets.begin() + static_cast<std::ptrdiff_t>(i),
-        [&](const TargetConfig& earlier) { return earlier.given == targets[i].given; });
-    if (same != 0) {
-      targets[i].label += "#" + std::to_string(same + 1);
+    const std::string label = targets[i].label;
+    for (std::size_t number = 2; taken(i, targets[i].label); ++number) {
+      targets[i].label = label + "#" + std::to_string(number);
     }
   }
-  return targets;
 }
 
 Result<void> check_level(const TargetConfig& config) {

@@ -36,6 +36,7 @@ struct TargetConfig {
   control::DeviceSettings device;
   // Whether the text of the target said so: then --algorithm and the suites leave it alone.
   bool algorithm_given = false;
+  bool level_given = false;
   bool streams_given = false;
   bool mode_given = false;
   // A block device's path or an NBD URI.
@@ -51,6 +52,9 @@ Result<TargetConfig> parse_target(std::string_view text);
 
 // Targets separated by commas. Labels are made unique.
 Result<std::vector<TargetConfig>> parse_targets(const std::vector<std::string>& lists);
+
+// Appends "#2", "#3" … to labels that an earlier target has.
+void make_labels_unique(std::vector<TargetConfig>& targets);
 
 // Whether the compressor takes the level; the kernel's says so itself when it is opened.
 Result<void> check_level(const TargetConfig& config);

@@ -13,6 +13,7 @@
 #include "bench/plan.hpp"
 #include "bench/runner.hpp"
 #include "cli/output.hpp"
+#include "os/descriptor_limit.hpp"
 
 namespace uzram::cli {
 namespace {
@@ -75,19 +76,25 @@ Result<void> check_writable(const std::string& path) {
   return {};
 }
 
+std::string formatted(const BenchArguments& arguments, const bench::ResultFile& results) {
+  if (arguments.format == "fio") {
+    return bench::format_fio(results, bench::FioStyle::fio3);
+  }
+  if (arguments.format == "fio2") {
+    return bench::format_fio(results, bench::FioStyle::fio2);
+  }
+  return bench::format_tables(results);
+}
+
+// Each of the two is tried whatever becomes of the other: a run may have taken hours.
 int show(const BenchArguments& arguments, const bench::ResultFile& results) {
+  const int printed = print(formatted(arguments, results));
   if (!arguments.json.empty()) {
     if (auto written = bench::write_results(arguments.json, results); !written) {
       return fail(written.error());
     }
   }
-  if (arguments.format == "fio") {
-    return print(bench::format_fio(results, bench::FioStyle::fio3));
-  }
-  if (arguments.format == "fio2") {
-    return print(bench::format_fio(results, bench::FioStyle::fio2));
-  }
-  return print(bench::format_tables(results));
+  return printed;
 }
 
 int run_suite(const std::string& name, const BenchArguments& arguments) {
@@ -95,12 +102,17 @@ int run_suite(const std::string& name, const BenchArguments& arguments) {
     return fail(writable.error());
   }
   catch_stop_signals();
+  os::raise_descriptor_limit();
   const auto plan = bench::make_plan(name, arguments.suite);
   if (!plan) {
     return fail(plan.error());
   }
-  const auto results = bench::run_plan(*plan, stop_asked, STDERR_FILENO);
+  bench::ResultFile finished;
+  const auto results = bench::run_plan(*plan, stop_asked, STDERR_FILENO, &finished);
   if (!results) {
+    if (!finished.rows.empty()) {
+      show(arguments, finished);
+    }
     return fail(results.error());
   }
   if (results->rows.empty() && results->interrupted) {

@@ -11,6 +11,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,7 +45,14 @@ int keep_only(int socket) noexcept {
   if (copy < 0 || ::dup2(copy, kSocket) < 0) {
     ::_exit(1);
   }
-  ::syscall(SYS_close_range, kSocket + 1, ~0U, 0);
+  if (::syscall(SYS_close_range, kSocket + 1, ~0U, 0) != 0) {
+    // Before Linux 5.9; or a filter refuses it.
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd = kSocket + 1; static_cast<rlim_t>(fd) < limit.rlim_cur; ++fd) {
+      ::close(fd);
+    }
+  }
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < kSocket; ++fd) {
     if (null < 0) {

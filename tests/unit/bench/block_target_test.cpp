@@ -2,6 +2,7 @@
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -75,14 +76,15 @@ class BlockTargetTest : public testing::Test {
 TEST_F(BlockTargetTest, without_consent_it_is_refused_with_what_would_be_lost) {
   const AlignedBytes page = random_bytes(kPage, 1);
   put(page, 0);
-  const auto refused = check_block_target(config_of(loop_->path(), IoPath::automatic), false);
+  const auto refused = check_block_target(config_of(loop_->path(), IoPath::automatic), kMiB, false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::invalid_argument);
   EXPECT_EQ(refused.error().message,
             loop_->path() + " (8M, " + loop_->name() + " on " + loop_->file() +
-                ") would be overwritten from its start; nothing on it can be brought back; pass "
-                "--yes if that is what you want");
-  EXPECT_TRUE(check_block_target(config_of(loop_->path(), IoPath::automatic), true).has_value());
+                "): its first 1M would be overwritten and cannot be brought back; pass --yes if "
+                "that is what you want");
+  EXPECT_TRUE(
+      check_block_target(config_of(loop_->path(), IoPath::automatic), kMiB, true).has_value());
   EXPECT_EQ(std::memcmp(page_at(0).get(), page.get(), kPage), 0);
 }
 
@@ -90,7 +92,8 @@ TEST_F(BlockTargetTest, one_in_use_is_refused_whatever_the_consent) {
   const auto holder = os::BlockDevice::open(loop_->path());
   ASSERT_TRUE(holder) << holder.error().message;
   for (const bool consent : {false, true}) {
-    const auto refused = check_block_target(config_of(loop_->path(), IoPath::automatic), consent);
+    const auto refused =
+        check_block_target(config_of(loop_->path(), IoPath::automatic), kMiB, consent);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Errc::busy) << refused.error().message;
   }

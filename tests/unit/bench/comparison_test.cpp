@@ -35,9 +35,10 @@ TEST(Comparison, cells_are_equal_faster_or_slower_by_the_ranges_of_their_rounds)
   const ResultFile older = file_of(
       {row_of("engine", "read", {100, 110, 105}), row_of("engine", "write", {100, 110, 105}),
        row_of("engine", "rw", {100, 110, 105}), row_of("engine", "fill", {100, 110, 105})});
-  const ResultFile newer = file_of(
+  ResultFile newer = file_of(
       {row_of("engine", "read", {110, 130, 120}), row_of("engine", "write", {111, 130, 120}),
        row_of("engine", "rw", {80, 99, 90}), row_of("engine", "fill", {80, 100, 90})});
+  newer.machine["date"] = "2026-01-02T00:00:00Z";
   const std::string text = compared(older, newer);
   EXPECT_TRUE(has(text,
                   "\n#jobs 1\n"
@@ -47,6 +48,23 @@ TEST(Comparison, cells_are_equal_faster_or_slower_by_the_ranges_of_their_rounds)
                   "rw         105 100-110     90.0 80.0-99.0  0.86 slower\n"))
       << text;
   EXPECT_TRUE(text.ends_with("\n4 cells: 2 within noise, 1 faster, 1 slower\n")) << text;
+}
+
+TEST(Comparison, targets_of_one_run_are_compared_round_by_round) {
+  // Rounds that differ much, and a target that is faster in each of them, if only a little.
+  const ResultFile file = file_of(
+      {row_of("engine", "read", {100, 200, 150}), row_of("zram", "read", {104, 206, 156}),
+       row_of("engine", "write", {100, 200, 150}), row_of("zram", "write", {104, 190, 156})});
+  CompareOptions options;
+  options.old_target = "engine";
+  options.new_target = "zram";
+  const std::string text = compared(file, file, options);
+  EXPECT_TRUE(has(text, "1.04 1.03-1.04 faster")) << text;
+  EXPECT_TRUE(has(text, "1.04 0.95-1.04 within noise")) << text;
+  EXPECT_TRUE(has(text, "One run")) << text;
+  ResultFile other = file;
+  other.machine["date"] = "2026-01-02T00:00:00Z";
+  EXPECT_TRUE(compared(file, other, options).ends_with("2 within noise, 0 faster, 0 slower\n"));
 }
 
 TEST(Comparison, a_file_compared_with_itself_is_all_noise) {

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -30,6 +32,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::size_t kPage = kDataPage;
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 // Of a READ in NBD.
 constexpr std::size_t kRequestBytes = 28;
 
@@ -140,7 +143,7 @@ class NbdTarget : public nbd::ServerTest {
     EXPECT_TRUE(buffers.same());
   }
   static std::string refusal(const std::string& uri, const TargetNeeds& needs_of_it) {
-    const Result<std::unique_ptr<Target>> target = open_nbd_target(config(uri), needs_of_it);
+    const Result<std::unique_ptr<Target>> target = open_target(config(uri), needs_of_it);
     EXPECT_FALSE(target);
     return target ? "" : target.error().message;
   }
@@ -322,18 +325,21 @@ TEST_F(NbdTarget, a_port_may_go_while_requests_are_in_flight) {
 
 TEST_F(NbdTarget, an_export_that_holds_nothing_needs_no_consent) {
   start();
-  const Result<void> empty = check_nbd_target(config(unix_uri()), false);
+  const Result<void> empty = check_nbd_target(config(unix_uri()), kMiB, false);
   EXPECT_TRUE(empty) << empty.error().message;
 }
 
 TEST_F(NbdTarget, an_export_that_holds_data_needs_consent) {
   start();
   write_and_read(*open(unix_uri()), 16, 32 << 20);
-  const Result<void> refused = check_nbd_target(config(unix_uri()), false);
+  const Result<void> refused = check_nbd_target(config(unix_uri()), 64 * kMiB, false);
   ASSERT_FALSE(refused);
-  EXPECT_THAT(refused.error().message, HasSubstr("the first at byte 33554432"));
+  EXPECT_THAT(refused.error().message, HasSubstr("first 64M"));
+  EXPECT_THAT(refused.error().message, HasSubstr("from byte 33554432 on"));
   EXPECT_THAT(refused.error().message, HasSubstr("--yes"));
-  EXPECT_TRUE(check_nbd_target(config(unix_uri()), true));
+  EXPECT_TRUE(check_nbd_target(config(unix_uri()), 64 * kMiB, true));
+  // What lies beyond the run's range is nobody's business.
+  EXPECT_TRUE(check_nbd_target(config(unix_uri()), 32 * kMiB, false));
 }
 
 TEST_F(NbdTarget, pages_of_zeroes_count_as_nothing) {
@@ -343,34 +349,95 @@ TEST_F(NbdTarget, pages_of_zeroes_count_as_nothing) {
   Request zeroes = make(Op::allocate_zeroes, 0, 16 * kPage);
   port->execute(zeroes);
   ASSERT_EQ(zeroes.status, Errc::ok);
-  EXPECT_TRUE(check_nbd_target(config(unix_uri()), false));
+  EXPECT_TRUE(check_nbd_target(config(unix_uri()), kMiB, false));
 }
 
-TEST_F(NbdTarget, a_server_that_does_not_tell_what_it_holds_needs_consent) {
-  const std::string socket = path("plain.nbd");
-  const pid_t nbdkit = ::fork();
-  ASSERT_GE(nbdkit, 0);
-  if (nbdkit == 0) {
-    ::execlp("nbdkit", "nbdkit", "-f", "--no-sr", "-U", socket.c_str(), "memory", "64M", nullptr);
-    ::_exit(127);
+// An nbdkit of its own behind `socket`.
+class Nbdkit {
+ public:
+  Nbdkit(const std::string& socket, std::vector<std::string> arguments) : process_(::fork()) {
+    if (process_ == 0) {
+      arguments.insert(arguments.begin(), {"nbdkit", "-f", "-U", socket});
+      std::vector<char*> words;
+      for (std::string& argument : arguments) {
+        words.push_back(argument.data());
+      }
+      words.push_back(nullptr);
+      ::execvp("nbdkit", words.data());
+      ::_exit(127);
+    }
+    EXPECT_TRUE(nbd::eventually([&] {
+      ended_ = ::waitpid(process_, &status_, WNOHANG) == process_;
+      return ended_ || nbd::RawClient::unconnected().connect(socket);
+    }));
   }
-  int status = 0;
-  bool ended = false;
-  EXPECT_TRUE(nbd::eventually([&] {
-    ended = ::waitpid(nbdkit, &status, WNOHANG) == nbdkit;
-    return ended || nbd::RawClient::unconnected().connect(socket);
-  }));
-  if (ended) {
-    ASSERT_EQ(WEXITSTATUS(status), 127);
+  ~Nbdkit() {
+    if (!ended_) {
+      ::kill(process_, SIGKILL);
+      EXPECT_EQ(::waitpid(process_, nullptr, 0), process_);
+    }
+  }
+  Nbdkit(const Nbdkit&) = delete;
+  Nbdkit& operator=(const Nbdkit&) = delete;
+
+  [[nodiscard]] bool runs() const { return !ended_; }
+  [[nodiscard]] bool is_missing() const { return ended_ && WEXITSTATUS(status_) == 127; }
+
+ private:
+  const pid_t process_;
+  bool ended_ = false;
+  int status_ = 0;
+};
+
+TEST_F(NbdTarget, a_server_that_does_not_tell_what_it_holds_needs_consent) {
+  const Nbdkit server(path("plain.nbd"), {"--no-sr", "memory", "64M"});
+  if (server.is_missing()) {
     GTEST_SKIP() << "nbdkit is not installed (Debian package nbdkit)";
   }
+  ASSERT_TRUE(server.runs());
   const std::string uri = unix_uri("", "plain.nbd");
-  const Result<void> refused = check_nbd_target(config(uri), false);
+  const Result<void> refused = check_nbd_target(config(uri), kMiB, false);
   EXPECT_TRUE(!refused && refused.error().message.find("--yes") != std::string::npos);
-  EXPECT_TRUE(check_nbd_target(config(uri), true));
+  EXPECT_TRUE(check_nbd_target(config(uri), kMiB, true));
   write_and_read(*open(uri), 16, 0);
-  ::kill(nbdkit, SIGKILL);
-  EXPECT_EQ(::waitpid(nbdkit, nullptr, 0), nbdkit);
+}
+
+// Whatever the server has to make it so.
+TEST_F(NbdTarget, its_range_is_empty_and_the_rest_as_it_was) {
+  const std::string file = path("disk");
+  const std::string dd = "dd if=/dev/stdin of=" + file +
+                         " bs=1M iflag=fullblock seek=$4 oflag=seek_bytes conv=notrunc 2>/dev/null";
+  const std::vector<std::string> by_writes = {
+      "eval", "get_size=echo 8M", "pwrite=" + dd,
+      "pread=dd if=" + file + " bs=1M skip=$4 count=$3 iflag=skip_bytes,count_bytes 2>/dev/null"};
+  const struct {
+    const char* socket;
+    std::vector<std::string> arguments;
+  } servers[] = {{"trims.nbd", {"memory", "8M"}},
+                 {"zeroes.nbd", {"--filter=nozero", "memory", "8M"}},
+                 {"writes.nbd", by_writes}};
+  for (const auto& each : servers) {
+    std::ofstream(file).close();
+    std::filesystem::resize_file(file, 8 * kMiB);
+    const Nbdkit server(path(each.socket), each.arguments);
+    if (server.is_missing()) {
+      GTEST_SKIP() << "nbdkit is not installed (Debian package nbdkit)";
+    }
+    ASSERT_TRUE(server.runs()) << each.socket;
+    const std::string uri = unix_uri("", each.socket);
+    const auto connection = NbdConnection::connect(uri);
+    ASSERT_TRUE(connection) << connection.error().message;
+    const std::vector<std::byte> content(kPage, std::byte{7});
+    ASSERT_EQ(nbd_pwrite(connection->handle(), content.data(), kPage, 0, 0), 0);
+    ASSERT_EQ(nbd_pwrite(connection->handle(), content.data(), kPage, 4 * kMiB, 0), 0);
+    const auto target = open_target(config(uri), needs(4 * kMiB));
+    ASSERT_TRUE(target) << target.error().message;
+    std::vector<std::byte> found(kPage);
+    ASSERT_EQ(nbd_pread(connection->handle(), found.data(), kPage, 0, 0), 0);
+    EXPECT_EQ(found, std::vector<std::byte>(kPage)) << each.socket;
+    ASSERT_EQ(nbd_pread(connection->handle(), found.data(), kPage, 4 * kMiB, 0), 0);
+    EXPECT_EQ(found, content) << each.socket;
+  }
 }
 
 TEST_F(NbdTarget, a_server_in_this_process_is_no_server_of_its_own) {

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -34,10 +35,22 @@ class Terminal {
 
   [[nodiscard]] int fd() const { return fd_; }
 
+  // What has been written to it since the last call. The kernel hands it over in the background: all
+  // of it is there when what is written after it is.
   [[nodiscard]] std::string shown() const {
-    std::string text(4096, '\0');
-    const ssize_t count = ::read(master_, text.data(), text.size());
-    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    constexpr char kEnd = '\0';
+    EXPECT_EQ(::write(fd_, &kEnd, 1), 1);
+    std::string text;
+    while (text.empty() || text.back() != kEnd) {
+      pollfd ready = {master_, POLLIN, 0};
+      char byte = 0;
+      if (::poll(&ready, 1, 10'000) != 1 || ::read(master_, &byte, 1) != 1) {
+        ADD_FAILURE() << "nothing more comes after " << text;
+        return text;
+      }
+      text += byte;
+    }
+    text.pop_back();
     return text;
   }
 

@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "bench/job.hpp"
+#include "bench/slow_port.hpp"
 #include "bench/suite.hpp"
 
 namespace uzram::bench {
@@ -60,6 +65,7 @@ TEST(Runner, every_suite_runs_and_verifies_on_engine_and_codec) {
 
 TEST(Runner, discard_leaves_nothing_stored) {
   SuiteOptions options = small_options("engine");
+  options.verify.clear();
   options.jobs = "4";
   const auto results = run("discard", options);
   ASSERT_TRUE(results.has_value()) << results.error().message;
@@ -123,6 +129,64 @@ TEST(Runner, what_cannot_fit_is_refused_before_it_is_tried) {
   EXPECT_NE(results.error().message.find("--size"), std::string::npos) << results.error().message;
 }
 
+TEST(Runner, the_bare_codec_refuses_what_lies_beyond_its_size) {
+  auto data = pattern_data("0xbadc0ffee");
+  auto config = parse_target("codec");
+  ASSERT_TRUE(data.has_value() && config.has_value());
+  auto target = open_target(*config, {16 * kDataPage, *data, 1});
+  ASSERT_TRUE(target.has_value());
+  auto port = (*target)->open_port(1);
+  ASSERT_TRUE(port.has_value());
+  std::vector<std::byte> buffer(2 * kDataPage);
+  Request request;
+  request.offset = 15 * kDataPage;
+  request.length = buffer.size();
+  request.buffer = buffer.data();
+  for (const Op op : {Op::read, Op::discard}) {
+    request.op = op;
+    (*port)->execute(request);
+    EXPECT_EQ(request.status, Errc::out_of_range);
+  }
+  EXPECT_FALSE((*port)->failure().empty());
+}
+
+TEST(Runner, what_had_been_measured_before_a_failure_is_handed_over) {
+  SuiteOptions options = small_options("engine");
+  options.rounds = "2";
+  auto plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value());
+  // The last phase reaches beyond the device.
+  plan->groups.front().phases.back().job_stride = 0;
+  plan->groups.front().phases.back().job_bytes *= 2;
+  ResultFile finished;
+  const std::atomic<bool> stop{false};
+  const auto results = run_plan(*plan, stop, kNoProgress, &finished);
+  ASSERT_FALSE(results.has_value());
+  EXPECT_FALSE(finished.rows.empty());
+  EXPECT_TRUE(finished.interrupted);
+  ASSERT_FALSE(finished.notes.empty());
+  EXPECT_NE(finished.notes.back().find("randread"), std::string::npos) << finished.notes.back();
+}
+
+TEST(Runner, stored_data_is_discarded_again_only_after_it_was_stored_again) {
+  SuiteOptions options = small_options("engine");
+  options.verify.clear();
+  options.jobs = "2";
+  options.loops = "3";
+  const auto results = run("discard", options);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  for (const Row& row : results->rows) {
+    if (row.state == "stored") {
+      // Three passes over all of it.
+      const double bytes = row.mb_per_s.values().front() * 1e6 * row.elapsed_s.values().front();
+      EXPECT_NEAR(bytes / (1 << 20), 3 * 8, 1) << row.op;
+    }
+  }
+  options.loops.clear();
+  options.runtime = "0.01";
+  EXPECT_TRUE(run("discard", options).has_value());
+}
+
 TEST(Runner, stops_when_asked_and_says_so) {
   const auto plan = make_plan("pages", small_options("engine"));
   ASSERT_TRUE(plan.has_value());
@@ -153,6 +217,10 @@ class RecordingPort final : public Port {
   }
   void execute(Request& request) noexcept override {
     offsets.insert(request.offset);
+    sequence.push_back(request.offset);
+    if (request.op == Op::write) {
+      pages_written.emplace(request.offset, request.buffer);
+    }
     ++requests;
     request.status = request.offset == failing_offset ? Errc::corrupt : Errc::ok;
     if (request.op == Op::read) {
@@ -163,11 +231,15 @@ class RecordingPort final : public Port {
 
   void forget() {
     offsets.clear();
+    sequence.clear();
+    pages_written.clear();
     requests = 0;
     most_in_flight = 0;
   }
 
   std::multiset<std::uint64_t> offsets;
+  std::vector<std::uint64_t> sequence;
+  std::multimap<std::uint64_t, const std::byte*> pages_written;
   std::size_t requests = 0;
   std::size_t most_in_flight = 0;
   std::uint64_t failing_offset = ~std::uint64_t{0};
@@ -175,6 +247,44 @@ class RecordingPort final : public Port {
  private:
   std::vector<Request*> waiting_;
 };
+
+// Takes a millisecond for a request.
+class SluggishTarget final : public Target {
+ public:
+  class SluggishPort final : public Port {
+   public:
+    void submit(std::span<Request* const> /*batch*/) noexcept override {}
+    Request* reap() noexcept override { return nullptr; }
+    void execute(Request& /*request*/) noexcept override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::string failure() const override { return {}; }
+  };
+
+  const TargetInfo& info() const noexcept override { return info_; }
+  Result<std::unique_ptr<Port>> open_port(std::uint32_t /*iodepth*/) override {
+    return std::unique_ptr<Port>(std::make_unique<SluggishPort>());
+  }
+  MemoryUse memory() const override { return {}; }
+
+ private:
+  TargetInfo info_;
+};
+
+TEST(SlowTarget, long_requests_are_slowed_down_too_however_few) {
+  const auto slow = make_slow_target(std::make_unique<SluggishTarget>(), 100);
+  auto port = slow->open_port(1);
+  ASSERT_TRUE(port.has_value());
+  constexpr int kStretches = 5;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kStretches; ++i) {
+    Request request;
+    (*port)->begin();
+    (*port)->execute(request);
+  }
+  // It can only take longer than asked for.
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2 * kStretches));
+}
 
 class JobTest : public testing::Test {
  protected:
@@ -214,6 +324,34 @@ TEST_F(JobTest, goes_over_its_own_range_once_in_each_loop) {
     for (std::uint64_t block = 0; block < 64; ++block) {
       EXPECT_EQ(port_.offsets.count((64 + block) * kDataPage), 3U) << block;
     }
+  }
+}
+
+TEST_F(JobTest, orders_differ_between_phases_and_rounds_and_not_between_targets) {
+  const auto order = [this] {
+    port_.forget();
+    run_job();
+    return port_.sequence;
+  };
+  const auto first = order();
+  EXPECT_EQ(order(), first);
+  phase_.seed = 1;
+  EXPECT_NE(order(), first) << "another round";
+  phase_.seed = 0;
+  phase_.op = "randread";
+  EXPECT_NE(order(), first) << "another operation";
+}
+
+TEST_F(JobTest, each_loop_writes_another_page_than_the_last) {
+  auto data = compressible_data(50);
+  ASSERT_TRUE(data.has_value());
+  data_ = *data;
+  phase_.loops = 2;
+  run_job();
+  for (std::uint64_t block = 64; block < 128; ++block) {
+    const auto [first, end] = port_.pages_written.equal_range(block * kDataPage);
+    ASSERT_EQ(std::distance(first, end), 2);
+    EXPECT_NE(first->second, std::next(first)->second) << block;
   }
 }
 

@@ -115,12 +115,13 @@ TEST(Suite, pages_has_a_group_for_each_algorithm_and_corpus) {
   const auto plan = make_plan("pages", options);
   ASSERT_TRUE(plan.has_value()) << plan.error().message;
   ASSERT_EQ(plan->groups.size(), 2U);
+  ASSERT_EQ(plan->groups[0].targets.size(), 3U);
+  EXPECT_EQ(plan->groups[0].targets[2].label, "engine:algorithm=lz4");
   const auto& targets = plan->groups[1].targets;
-  ASSERT_EQ(targets.size(), 3U);
+  ASSERT_EQ(targets.size(), 2U) << "what says its algorithm itself has had its turn";
   EXPECT_EQ(targets[0].device.options.algorithm, "zstd");
   EXPECT_EQ(targets[0].device.options.level, 3);
   EXPECT_EQ(targets[1].label, "engine");
-  EXPECT_EQ(targets[2].device.options.algorithm, "lz4") << "it says so itself";
 }
 
 TEST(Suite, modes_and_paths_that_there_are_not_are_refused) {
@@ -134,6 +135,106 @@ TEST(Suite, modes_and_paths_that_there_are_not_are_refused) {
   options.targets = {"codec"};
   options.jobs = "1";
   expect_refused("discard", options, {"codec", "nothing to discard"});
+}
+
+TEST(Suite, what_is_fitted_to_the_memory_stays_within_its_size) {
+  SuiteOptions options;
+  // Far more than any machine has, so that it is fitted.
+  options.targets = {"codec", "engine", "engine", "engine"};
+  options.data.buffer_random = true;
+  options.jobs = "1,2";
+  for (const char* const name : {"async", "nowait", "pages", "streams"}) {
+    const auto plan = make_plan(name, options);
+    if (!plan.has_value()) {
+      ADD_FAILURE() << name << ": " << plan.error().message;
+      continue;
+    }
+    for (const Group& group : plan->groups) {
+      for (const Phase& phase : group.phases) {
+        EXPECT_LE((phase.jobs - 1) * phase.job_stride + phase.job_bytes, group.size_bytes)
+            << name << " " << phase.op;
+      }
+    }
+  }
+}
+
+TEST(Suite, a_refused_size_is_named_when_it_is_the_default) {
+  SuiteOptions options = small_options();
+  options.size.clear();
+  options.jobs = "1024";
+  options.block_sizes = "4M";
+  expect_refused("streams", options, {"--size \"3G\"", "4G"});
+}
+
+TEST(Suite, a_target_that_says_its_algorithm_runs_once) {
+  SuiteOptions options = small_options();
+  options.targets = {"codec", "engine:algorithm=zstd", "engine"};
+  options.algorithms = "lz4,zstd";
+  auto plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  ASSERT_EQ(plan->groups.size(), 2U);
+  EXPECT_EQ(plan->groups[0].targets.size(), 3U);
+  EXPECT_EQ(plan->groups[1].targets.size(), 2U);
+  // The first of all is what the others are compared with.
+  options.targets = {"engine:algorithm=zstd", "engine"};
+  plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->groups[1].targets.size(), 2U);
+  EXPECT_TRUE(plan->groups[1].first_is_repeated);
+}
+
+TEST(Suite, a_level_alone_leaves_the_algorithm_to_the_run) {
+  SuiteOptions options = small_options();
+  options.targets = {"engine:level=3"};
+  options.algorithms = "zstd";
+  const auto plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->groups[0].targets[0].device.options.algorithm, "zstd");
+  EXPECT_EQ(plan->groups[0].targets[0].device.options.level, 3);
+}
+
+TEST(Suite, labels_are_unique) {
+  SuiteOptions options = small_options();
+  options.targets = {"engine:streams=4", "engine"};
+  options.streams = "4,4,8";
+  const auto plan = make_plan("streams", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  std::vector<std::string> labels;
+  for (const TargetConfig& target : plan->groups[0].targets) {
+    labels.push_back(target.label);
+  }
+  EXPECT_EQ(labels, (std::vector<std::string>{"engine:streams=4", "engine:streams=4#2",
+                                              "engine:streams=8"}));
+}
+
+TEST(Suite, verification_runs_once_whatever_the_jobs) {
+  SuiteOptions options = small_options();
+  options.jobs = "2,4";
+  const auto plan = make_plan("nowait", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  int verifying = 0;
+  for (const Group& group : plan->groups) {
+    verifying += static_cast<int>(std::count_if(group.phases.begin(), group.phases.end(),
+                                                [](const Phase& p) { return p.op == "verify"; }));
+  }
+  EXPECT_EQ(verifying, 1);
+}
+
+TEST(Suite, discards_refuse_a_depth_and_a_verification) {
+  SuiteOptions options = small_options();
+  options.jobs = "1";
+  options.iodepth = "8";
+  expect_refused("discard", options, {"--iodepth \"8\"", "--jobs"});
+  options.iodepth.clear();
+  options.verify = "crc32c";
+  expect_refused("discard", options, {"--verify"});
+}
+
+TEST(Suite, an_export_named_twice_is_refused) {
+  SuiteOptions options = small_options();
+  options.targets = {"nbd+unix:///a?socket=/nowhere", "nbd+unix:///a?socket=/nowhere"};
+  options.jobs = "1";
+  expect_refused("pages", options, {"/nowhere", "are the same"});
 }
 
 TEST(Suite, async_with_one_mode_has_the_writer_and_the_tree_too) {
