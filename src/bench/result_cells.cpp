@@ -90,10 +90,16 @@ std::vector<Column> value_columns(const RowGroup& group) {
        [](const Row& row) { return ratio_range_text(row.ratio_to_first); }},
       {"CODEC", true, TablePart::speed,
        [](const Row& row) { return distance_text(row.ratio_to_codec); }},
+      {"ELAPSED", true, TablePart::cost,
+       [](const Row& row) {
+         return row.elapsed_s.empty() ? "" : fmt::format("{:.3f}", row.elapsed_s.median());
+       }},
       {"COMPR", true, TablePart::cost,
        [](const Row& row) { return optional_ratio_text(row.compr_ratio); }},
       {"MEM", true, TablePart::cost,
        [](const Row& row) { return optional_ratio_text(row.mem_ratio); }},
+      {"USED", true, TablePart::cost,
+       [](const Row& row) { return optional_size_text(row.mem_used); }},
       {"USER", true, TablePart::cost, [](const Row& row) { return seconds_text(row, row.user_s); }},
       {"SYS", true, TablePart::cost, [](const Row& row) { return seconds_text(row, row.sys_s); }},
       {"CSW", true, TablePart::cost,
@@ -213,11 +219,13 @@ std::vector<std::string> legend(const std::vector<Row>& rows) {
   }
   if (any([](const Row& row) { return row.compr_ratio || row.mem_ratio; })) {
     lines.emplace_back(
-        "COMPR: data stored by its compressed size; MEM: by what its pool takes (without tables).");
+        "COMPR: data stored by its compressed size; MEM: by USED, what its pool takes (without "
+        "tables).");
   }
   if (any([](const Row& row) { return row.user_s + row.sys_s > 0; })) {
     lines.emplace_back(
-        "USER, SYS: CPU seconds, CSW: context switches of a round, generator and server together.");
+        "ELAPSED, USER, SYS: seconds, CSW: context switches of a round; CPU of generator and "
+        "server.");
   }
   const auto called = [](const Row& row) { return row.path.starts_with("function call"); };
   if (any(called) && !std::all_of(rows.begin(), rows.end(), called)) {

@@ -73,7 +73,7 @@ Phase write_phase(const Settings& settings, std::uint64_t size_bytes, std::uint6
 // of targets that the six tests have.
 Result<void> add_writers(const Settings& settings, const SuiteOptions& options, Plan& plan) {
   const std::uint64_t size_bytes = plan.groups.front().size_bytes;
-  auto tree = read_tree(options.tree.empty() ? std::string(kTree) : options.tree, size_bytes);
+  auto tree = read_tree(options.tree, size_bytes);
   if (!tree) {
     return std::move(tree).error();
   }
@@ -107,14 +107,21 @@ Result<void> add_writers(const Settings& settings, const SuiteOptions& options, 
 
 }  // namespace
 
-Result<Plan> plan_async(const SuiteOptions& options) {
+Result<Plan> plan_async(const SuiteOptions& given) {
+  SuiteOptions options = given;
+  if (options.modes.empty()) {
+    options.modes = "nowait,async,auto";
+  }
+  if (options.tree.empty()) {
+    options.tree = kTree;
+  }
   auto settings = read_settings(options, kDefaults);
   if (!settings) {
     return std::move(settings).error();
   }
   auto data = data_of_experiment(options);
   auto algorithms = read_algorithms(options, experiment_algorithm());
-  auto modes = parse_words("--mode", options.modes.empty() ? "nowait,async,auto" : options.modes);
+  auto modes = parse_words("--mode", options.modes);
   if (const Error* const error = first_error(data, algorithms, modes)) {
     return *error;
   }

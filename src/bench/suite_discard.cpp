@@ -54,7 +54,7 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
 }
 
 Result<void> check_methods(const SuiteOptions& options) {
-  auto methods = parse_words("--method", options.methods.empty() ? "sync" : options.methods);
+  auto methods = parse_words("--method", options.methods);
   if (!methods) {
     return std::move(methods).error();
   }
@@ -108,7 +108,11 @@ Result<void> check_targets(const std::vector<TargetConfig>& targets) {
 
 }  // namespace
 
-Result<Plan> plan_discard(const SuiteOptions& options) {
+Result<Plan> plan_discard(const SuiteOptions& given) {
+  SuiteOptions options = given;
+  if (options.methods.empty()) {
+    options.methods = "sync";
+  }
   if (auto known = check_methods(options); !known) {
     return std::move(known).error();
   }

@@ -110,7 +110,8 @@ void fit_size(Settings& settings, const std::vector<TargetConfig>& targets, cons
                            format_size(before) + ", to fit in half of the free memory");
 }
 
-nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOptions& options) {
+nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOptions& options,
+                                     const std::vector<Algorithm>& algorithms) {
   nlohmann::ordered_json parameters = {{"size_bytes", settings.size_bytes},
                                        {"jobs", settings.jobs},
                                        {"block_sizes", settings.block_sizes},
@@ -129,10 +130,27 @@ nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOption
     targets += (targets.empty() ? "" : ",") + target.given;
   }
   add("targets", targets);
-  add("algorithm", options.algorithms);
+  std::string names;
+  for (const Algorithm& algorithm : algorithms) {
+    names += (names.empty() ? "" : ",") + algorithm.name +
+             (algorithm.level.empty() ? "" : ":" + algorithm.level);
+  }
+  add("algorithm", names);
   add("mode", options.modes);
   add("streams", options.streams);
   add("method", options.methods);
+  add("tree", options.tree);
+  add("corpus", options.data.corpus);
+  add("buffer_pattern", options.data.buffer_pattern);
+  add("buffer_compress_percentage", options.data.buffer_compress_percentage);
+  add("buffer_compress_chunk", options.data.buffer_compress_chunk);
+  add("buffer_same_percentage", options.data.buffer_same_percentage);
+  if (options.data.buffer_random) {
+    parameters["buffer_random"] = true;
+  }
+  if (settings.latency) {
+    parameters["latency"] = true;
+  }
   return parameters;
 }
 
@@ -173,7 +191,7 @@ Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const D
                  "none of the targets has any of the algorithms; " +
                      (settings.notes.empty() ? "" : settings.notes.back())};
   }
-  plan.parameters = parameters_of(settings, options);
+  plan.parameters = parameters_of(settings, options, algorithms);
   plan.notes = std::move(settings.notes);
   return plan;
 }

@@ -76,13 +76,17 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
 
 }  // namespace
 
-Result<Plan> plan_nowait(const SuiteOptions& options) {
+Result<Plan> plan_nowait(const SuiteOptions& given) {
+  SuiteOptions options = given;
+  if (options.modes.empty()) {
+    options.modes = "nowait,async";
+  }
   auto settings = read_settings(options, kDefaults);
   if (!settings) {
     return std::move(settings).error();
   }
   auto algorithms = read_algorithms(options, "lz4");
-  auto modes = parse_words("--mode", options.modes.empty() ? "nowait,async" : options.modes);
+  auto modes = parse_words("--mode", options.modes);
   auto data = data_of(options);
   if (const Error* const error = first_error(algorithms, modes, data)) {
     return *error;

@@ -13,15 +13,18 @@ constexpr Defaults kDefaults = {"engine", "3G", "1-10", "4K", "1", "1", "0"};
 
 }  // namespace
 
-Result<Plan> plan_streams(const SuiteOptions& options) {
+Result<Plan> plan_streams(const SuiteOptions& given) {
+  SuiteOptions options = given;
+  if (options.streams.empty()) {
+    options.streams = "4,8,per-cpu";
+  }
   auto settings = read_settings(options, kDefaults);
   if (!settings) {
     return std::move(settings).error();
   }
   auto data = data_of_experiment(options);
   auto algorithms = read_algorithms(options, experiment_algorithm());
-  auto streams =
-      parse_words("--streams", options.streams.empty() ? "4,8,per-cpu" : options.streams);
+  auto streams = parse_words("--streams", options.streams);
   if (const Error* const error = first_error(data, algorithms, streams)) {
     return *error;
   }

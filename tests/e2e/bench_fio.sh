@@ -35,6 +35,13 @@ expect_success "$run" "$(uri_of disk)" --yes --suite nowait --size 16M --jobs 3 
   --rounds 1 --json "$work/c.json"
 expect_equal 'rows' "$(rows "$work/c.json")" 4
 
+step 'async: the six tests twice over, and the writer'
+expect_success "$run" "$(uri_of disk)" --yes --suite async --size 16M --jobs 1 --rounds 1 \
+  --json "$work/g.json"
+expect_equal 'rows' "$(rows "$work/g.json")" $((2 * 8 + 2))
+expect_equal 'requests in flight' \
+  "$(jq '[.rows[] | select(.iodepth == 32) | .op] | join(",")' "$work/g.json")" '"fill,write"'
+
 step 'without --yes nothing is written'
 "$run" "$(uri_of disk)" --size 16M --json "$work/d.json" 2>"$work/refused" &&
   fail 'a run without --yes began'

@@ -43,10 +43,14 @@ TEST(TableOutput, a_table_has_a_line_for_each_target_with_its_numbers) {
   const std::string text = format_tables(two_targets());
   EXPECT_TRUE(has(text,
                   "== cc1plus, 4K blocks, iodepth 1, lz4, 1 job\n"
-                  "OP           TARGET MB/S  MIN-MAX IOPS RATIO MIN-MAX      USER   SYS CSW\n"
-                  "read (holes) engine 1000 970-1020 244k  1.00             0.250 1.500  42\n"
-                  "read (holes) zram    500  485-510 122k  0.50 0.49-0.52   0.250 1.500  42\n"
-                  "read (holes) zram#2 1000 970-1020 244k  1.01 0.98-1.02 = 0.250 1.500  42\n"))
+                  "OP           TARGET MB/S  MIN-MAX IOPS RATIO MIN-MAX     ELAPSED  USER   SYS "
+                  "CSW\n"
+                  "read (holes) engine 1000 970-1020 244k  1.00               0.537 0.250 1.500  "
+                  "42\n"
+                  "read (holes) zram    500  485-510 122k  0.50 0.49-0.52     1.074 0.250 1.500  "
+                  "42\n"
+                  "read (holes) zram#2 1000 970-1020 244k  1.01 0.98-1.02 =   0.537 0.250 1.500  "
+                  "42\n"))
       << text;
 }
 
