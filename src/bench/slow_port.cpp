@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -15,11 +16,22 @@ class SlowPort final : public Port {
   SlowPort(std::unique_ptr<Port> port, double percent)
       : port_(std::move(port)), percent_(percent) {}
 
-  void submit(std::span<Request* const> batch) noexcept override { port_->submit(batch); }
+  void submit(std::span<Request* const> batch) noexcept override {
+    wait_if_due();
+    in_flight_ += batch.size();
+    port_->submit(batch);
+  }
 
+  // The first of a batch that comes back may have waited for all of it and the others for nothing,
+  // so what they took is looked at when all are back or more are submitted.
   Request* reap() noexcept override {
     Request* const request = port_->reap();
-    after_request();
+    if (request != nullptr) {
+      ++requests_;
+      if (--in_flight_ == 0) {
+        wait_if_due();
+      }
+    }
     return request;
   }
 
@@ -27,7 +39,10 @@ class SlowPort final : public Port {
 
   void execute(Request& request) noexcept override {
     port_->execute(request);
-    after_request();
+    ++requests_;
+    // One that may take as long as all before it, and is the last.
+    burst_ = request.op == Op::flush ? 1 : burst_;
+    wait_if_due();
   }
 
   void begin() noexcept override {
@@ -35,6 +50,7 @@ class SlowPort final : public Port {
     // What the requests left over from the last stretch took is lost: less than kBurst.
     worked_since_ = Clock::now();
     requests_ = 0;
+    burst_ = 1;
   }
 
   std::string failure() const override { return port_->failure(); }
@@ -44,13 +60,14 @@ class SlowPort final : public Port {
   static constexpr unsigned kMostRequests = 32;
   static constexpr Clock::duration kBurst = std::chrono::microseconds(10);
 
-  void after_request() noexcept {
-    if (++requests_ < burst_) {
+  void wait_if_due() noexcept {
+    if (requests_ < burst_) {
       return;
     }
     const auto worked = Clock::now() - worked_since_;
     const auto of_one = std::max(worked / requests_, Clock::duration(1));
-    burst_ = static_cast<unsigned>(std::clamp<std::int64_t>(kBurst / of_one, 1, kMostRequests));
+    const unsigned most = std::min(2 * burst_, kMostRequests);
+    burst_ = static_cast<unsigned>(std::clamp<std::int64_t>(kBurst / of_one, 1, most));
     const auto until =
         worked_since_ + std::chrono::duration_cast<Clock::duration>(worked * (1 + percent_ / 100));
     do {
@@ -62,7 +79,9 @@ class SlowPort final : public Port {
   std::unique_ptr<Port> port_;
   const double percent_;
   Clock::time_point worked_since_ = Clock::now();
+  // Completed since then.
   unsigned requests_ = 0;
+  std::size_t in_flight_ = 0;
   // After so many requests it waits.
   unsigned burst_ = 1;
 };
