@@ -53,13 +53,15 @@ Result<void> check_geometry(const os::BlockDevice& device, std::uint64_t size_by
 }
 
 // Discards the range, so that memory and flash are free, and zeroes it where that does not make it
-// read as zeroes.
-Result<void> empty(const os::BlockDevice& device, std::uint64_t size_bytes) {
-  if (device.can_discard()) {
+// read as zeroes. Whether it was zeroed.
+Result<bool> empty(const os::BlockDevice& device, std::uint64_t size_bytes) {
+  bool discards = device.can_discard();
+  if (discards) {
     const int failed = os::discard_range(device.fd(), 0, size_bytes);
     if (failed != 0 && failed != EOPNOTSUPP) {
       return system_error("cannot discard the start of " + device.path(), failed);
     }
+    discards = failed == 0;
   }
   const auto is_empty = looks_empty(size_bytes, [&](std::byte* page, std::uint64_t offset) {
     return ::pread(device.fd(), page, kDataPage, static_cast<off_t>(offset)) ==
@@ -68,12 +70,13 @@ Result<void> empty(const os::BlockDevice& device, std::uint64_t size_bytes) {
   if (!is_empty) {
     return system_error("cannot read " + device.path(), errno);
   }
-  if (!*is_empty || !device.can_discard()) {
-    if (const int failed = os::zero_range(device.fd(), 0, size_bytes); failed != 0) {
-      return system_error("cannot zero the start of " + device.path(), failed);
-    }
+  if (*is_empty && discards) {
+    return false;
   }
-  return {};
+  if (const int failed = os::zero_range(device.fd(), 0, size_bytes); failed != 0) {
+    return system_error("cannot zero the start of " + device.path(), failed);
+  }
+  return true;
 }
 
 }  // namespace
@@ -102,12 +105,14 @@ Result<std::unique_ptr<Target>> open_block_target(const TargetConfig& config,
   if (auto fits = check_geometry(*device, needs.size_bytes); !fits) {
     return std::move(fits).error();
   }
-  if (auto emptied = empty(*device, needs.size_bytes); !emptied) {
-    return std::move(emptied).error();
+  auto zeroed = empty(*device, needs.size_bytes);
+  if (!zeroed) {
+    return std::move(zeroed).error();
   }
   const bool uring = goes_by_uring(config.io, needs.iodepth);
   TargetInfo info;
   info.path = path_name(uring);
+  info.zeroed = *zeroed;
   info.algorithm = os::zram_algorithm(device->name());
   if (!info.algorithm.empty()) {
     // MemoryUse::peak counts from here.

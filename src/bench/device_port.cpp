@@ -3,56 +3,12 @@
 #include <cerrno>
 #include <system_error>
 
+#include "bench/port_parts.hpp"
 #include "bench/psync_port.hpp"
 #include "bench/uring_port.hpp"
 #include "os/kernel_zram.hpp"
 
 namespace uzram::bench {
-namespace {
-
-Errc code_of(int failed_errno) noexcept {
-  switch (failed_errno) {
-    case 0:
-      return Errc::out_of_range;
-    case EINVAL:
-      return Errc::invalid_argument;
-    case ENOSPC:
-    case ENOMEM:
-    case EDQUOT:
-      return Errc::no_space;
-    case EPERM:
-    case EACCES:
-    case EROFS:
-      return Errc::read_only;
-    case EOPNOTSUPP:
-    case ENOTTY:
-      return Errc::unsupported;
-    case EBUSY:
-      return Errc::busy;
-    default:
-      return Errc::system;
-  }
-}
-
-std::string_view name_of(Op op) noexcept {
-  switch (op) {
-    case Op::read:
-      return "read";
-    case Op::write:
-      return "write";
-    case Op::discard:
-      return "discard";
-    case Op::write_zeroes:
-    case Op::allocate_zeroes:
-      return "write of zeroes";
-    case Op::flush:
-      break;
-  }
-  return "flush";
-}
-
-}  // namespace
-
 std::string zram_write_hint(std::string_view name) {
   return "zram gives this when its mem_limit is reached or the machine has no memory left, see "
          "/sys/block/" +
@@ -82,7 +38,7 @@ Errc IoFailure::note(const Request& request, std::uint64_t at, int failed_errno)
   op_ = request.op;
   at_ = at;
   errno_ = failed_errno;
-  return code_of(failed_errno);
+  return status_of_errno(failed_errno);
 }
 
 Errc IoFailure::note_unsupported(const Request& request) noexcept {
@@ -96,7 +52,7 @@ std::string IoFailure::text(std::string_view write_hint) const {
   if (!any_) {
     return {};
   }
-  std::string words(name_of(op_));
+  std::string words(op_name(op_));
   if (unsupported_) {
     return "asynchronous " + words + " through io_uring is not in this version; io=psync does it";
   }

@@ -66,28 +66,4 @@ class IoFailure {
   int errno_ = 0;
 };
 
-// Completed requests that wait to be reaped, first in, first out; linked by Request::next.
-class CompletedList {
- public:
-  void push(Request& request) noexcept {
-    request.next = nullptr;
-    (tail_ == nullptr ? head_ : tail_->next) = &request;
-    tail_ = &request;
-  }
-  // nullptr when empty.
-  Request* pop() noexcept {
-    Request* const first = head_;
-    if (first != nullptr) {
-      head_ = first->next;
-      tail_ = head_ == nullptr ? nullptr : tail_;
-    }
-    return first;
-  }
-  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
-
- private:
-  Request* head_ = nullptr;
-  Request* tail_ = nullptr;
-};
-
 }  // namespace uzram::bench

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "bench/port_parts.hpp"
+
 namespace uzram::bench {
 namespace {
 
@@ -13,22 +15,6 @@ constexpr std::uint64_t kBytesBetweenClocks = std::uint64_t{64} << 10;
 
 std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
-
-std::string_view verb_of(Op op) noexcept {
-  switch (op) {
-    case Op::read:
-      return "read";
-    case Op::write:
-      return "write";
-    case Op::flush:
-      return "flush";
-    case Op::discard:
-    case Op::write_zeroes:
-    case Op::allocate_zeroes:
-      break;
-  }
-  return "discard";
 }
 
 // The same for all targets, another one for every phase, round and job.
@@ -151,7 +137,7 @@ void Job::prepare(Slot& slot) noexcept {
 
 void Job::fail(const Request& request, const std::string& why) {
   if (failure_.empty()) {
-    failure_ = phase_.op + ": a " + std::string(verb_of(request.op)) + " of " +
+    failure_ = phase_.op + ": a " + std::string(op_name(request.op)) + " of " +
                std::to_string(request.length) + " bytes at " + std::to_string(request.offset) +
                " failed: " + why;
   }

@@ -18,12 +18,12 @@ using Clock = std::chrono::steady_clock;
 // What clients assume of a server that tells no maximum; libnbd itself sends at most twice that.
 constexpr std::uint64_t kUntoldMaximum = std::uint64_t{32} << 20;
 
-Error cannot_connect(const std::string& uri) {
+Error cannot_connect() {
   const int number = nbd_get_errno();
   return Error{number == ENOENT ? Errc::not_found : Errc::system, number,
-               fmt::format("target \"{}\": cannot connect ({}); check that a server listens there "
+               fmt::format("cannot connect ({}); check that a server listens there "
                            "and has an export of that name",
-                           uri, nbd_failure())};
+                           nbd_failure())};
 }
 
 Result<void> configure(nbd_handle* handle, const NbdConnection::Options& options) {
@@ -45,26 +45,24 @@ bool under_way(nbd_handle* handle) noexcept {
 
 Result<void> shake_hands(nbd_handle* handle, const std::string& uri, int timeout_ms) {
   if (nbd_aio_connect_uri(handle, uri.c_str()) < 0) {
-    return cannot_connect(uri);
+    return cannot_connect();
   }
   const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(timeout_ms);
   while (under_way(handle)) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) {
       return Error{Errc::system, ETIMEDOUT,
-                   fmt::format("target \"{}\": the server did not finish the handshake within {} "
+                   fmt::format("the server did not finish the handshake within {} "
                                "ms; check that it takes several connections at once "
                                "(qemu-nbd: --shared=0)",
-                               uri, timeout_ms)};
+                               timeout_ms)};
     }
     if (nbd_poll(handle, static_cast<int>(left)) < 0 && nbd_get_errno() != EINTR) {
-      return cannot_connect(uri);
+      return cannot_connect();
     }
   }
   if (nbd_aio_is_ready(handle) <= 0) {
-    return Error{
-        Errc::system, ENOTCONN,
-        fmt::format("target \"{}\": the server closed the connection during the handshake", uri)};
+    return Error{Errc::system, ENOTCONN, "the server closed the connection during the handshake"};
   }
   return {};
 }
@@ -109,15 +107,14 @@ Result<NbdConnection> NbdConnection::connect(const std::string& uri, const Optio
   const std::int64_t shortest = nbd_get_block_size(handle, LIBNBD_SIZE_MINIMUM);
   const std::int64_t longest = nbd_get_block_size(handle, LIBNBD_SIZE_MAXIMUM);
   if (size < 0) {
-    return Error{Errc::system, nbd_get_errno(),
-                 fmt::format("target \"{}\": {}", uri, nbd_failure())};
+    return Error{Errc::system, nbd_get_errno(), nbd_failure()};
   }
   constexpr auto kPage = static_cast<std::int64_t>(kDataPage);
   if (shortest > kPage || (longest > 0 && longest < kPage)) {
     return Error{Errc::unsupported, 0,
-                 fmt::format("target \"{}\": the server takes requests of {} to {} bytes; expected "
+                 fmt::format("the server takes requests of {} to {} bytes; expected "
                              "that it takes {} bytes",
-                             uri, shortest, longest, kPage)};
+                             shortest, longest, kPage)};
   }
   connection.size_bytes_ = static_cast<std::uint64_t>(size);
   connection.longest_payload_ = kUntoldMaximum;

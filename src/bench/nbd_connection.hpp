@@ -3,7 +3,7 @@
 // Role: what the NBD target, its ports and its check for data share; a thin layer over libnbd.
 // Units: bytes.
 // Ownership: the connection is closed, with a word to the server, when the object goes.
-// Errors: connecting names the URI and what to check.
+// Errors: connecting says what to check; callers say which target it is.
 // Threads: one at a time. libnbd never raises SIGPIPE on a socket.
 #pragma once
 

@@ -2,49 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace uzram::bench {
-namespace {
-
-Errc code_of(int number) noexcept {
-  switch (number) {
-    case ENOSPC:
-      return Errc::no_space;
-    case EPERM:
-      return Errc::read_only;
-    case EINVAL:
-      return Errc::invalid_argument;
-    case ENOTSUP:
-      return Errc::unsupported;
-    default:
-      return Errc::system;
-  }
-}
-
-std::string_view name_of(Op op) noexcept {
-  switch (op) {
-    case Op::read:
-      return "read";
-    case Op::write:
-      return "write";
-    case Op::discard:
-      return "trim";
-    case Op::write_zeroes:
-    case Op::allocate_zeroes:
-      return "write of zeroes";
-    case Op::flush:
-      return "flush";
-  }
-  return "request";
-}
-
-}  // namespace
-
 NbdPort::NbdPort(NbdConnection connection, std::uint32_t iodepth)
     : connection_(std::move(connection)),
       can_trim_(connection_.can_trim()),
@@ -64,19 +27,13 @@ void NbdPort::submit(std::span<Request* const> batch) noexcept {
 }
 
 Request* NbdPort::reap() noexcept {
-  while (done_ == nullptr) {
+  while (completed_.empty()) {
     if (in_flight_ == 0) {
       return nullptr;
     }
     wait();
   }
-  Request* const request = done_;
-  done_ = request->next;
-  if (done_ == nullptr) {
-    done_end_ = &done_;
-  }
-  request->next = nullptr;
-  return request;
+  return completed_.pop();
 }
 
 void NbdPort::execute(Request& request) noexcept {
@@ -90,13 +47,13 @@ std::string NbdPort::failure() const {
                          : fmt::format("the server closed the connection ({})", loss_);
   }
   if (not_offered_) {
-    return fmt::format("the server does not offer a {}", name_of(*not_offered_));
+    return fmt::format("the server does not offer a {}", op_name(*not_offered_));
   }
   const std::string range =
       refusal_.op == Op::flush
           ? ""
           : fmt::format(" of {} bytes at byte {}", refusal_.length, refusal_.offset);
-  return fmt::format("the server refused a {}{}: {}", name_of(refusal_.op), range,
+  return fmt::format("the server refused a {}{}: {}", op_name(refusal_.op), range,
                      std::generic_category().message(refusal_.number));
 }
 
@@ -179,7 +136,8 @@ std::int64_t NbdPort::send(Slot& slot, std::uint64_t from, std::uint64_t length)
 
 void NbdPort::fail(Slot& slot, int number) noexcept {
   Request& request = *slot.request;
-  request.status = code_of(number);
+  request.status = status_of_errno(number);
+  not_offered_.reset();
   refusal_ = Refusal{request.op, request.offset, request.length, number};
 }
 
@@ -190,9 +148,7 @@ void NbdPort::finish_piece(Slot& slot) noexcept {
   Request* const request = std::exchange(slot.request, nullptr);
   slot.next_free = std::exchange(free_, &slot);
   --in_flight_;
-  request->next = nullptr;
-  *done_end_ = request;
-  done_end_ = &request->next;
+  completed_.push(*request);
 }
 
 void NbdPort::wait() noexcept {

@@ -5,7 +5,7 @@
 // Errors: a server's answer becomes the matching Errc. When the connection is gone, all requests in
 // flight and all later ones complete with Errc::system.
 // Threads: one at a time, see Port.
-// Invariants: 1. A slot is busy from submit until its request is on the done list. 2. libnbd calls
+// Invariants: 1. A slot is busy from submit until its request is on the list of completed ones. 2. libnbd calls
 // back for a command or refuses it, never both, so `pieces` counts exactly the commands it holds.
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "uzram/request.hpp"
 
 #include "bench/nbd_connection.hpp"
+#include "bench/port_parts.hpp"
 #include "bench/target.hpp"
 
 namespace uzram::bench {
@@ -30,7 +31,7 @@ class NbdPort final : public Port {
 
   void submit(std::span<Request* const> batch) noexcept override;
   [[nodiscard]] Request* reap() noexcept override;
-  [[nodiscard]] bool has_completed() noexcept override { return done_ != nullptr; }
+  [[nodiscard]] bool has_completed() noexcept override { return !completed_.empty(); }
   void execute(Request& request) noexcept override;
   [[nodiscard]] std::string failure() const override;
 
@@ -69,8 +70,7 @@ class NbdPort final : public Port {
   const bool can_flush_;
   std::vector<Slot> slots_;
   Slot* free_ = nullptr;
-  Request* done_ = nullptr;
-  Request** done_end_ = &done_;
+  CompletedList completed_;
   std::uint32_t in_flight_ = 0;
   // The connection is gone, and why as far as libnbd says; nothing more is asked of it.
   bool lost_ = false;

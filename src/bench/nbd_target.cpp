@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -31,9 +32,10 @@ std::optional<std::uint64_t> peak_of(pid_t process) {
 
 class NbdTarget final : public Target {
  public:
-  NbdTarget(std::string uri, const NbdConnection& connection)
+  NbdTarget(std::string uri, const NbdConnection& connection, bool zeroed)
       : uri_(std::move(uri)), server_(connection.server()) {
     info_.path = connection.path();
+    info_.zeroed = zeroed;
   }
 
   [[nodiscard]] const TargetInfo& info() const noexcept override { return info_; }
@@ -93,17 +95,19 @@ Result<void> zero(const NbdConnection& connection, std::uint64_t size_bytes) {
                  });
 }
 
-// Trims the range, and zeroes it where that does not make it read as zeroes.
-Result<void> empty(const NbdConnection& connection, std::uint64_t size_bytes) {
+// Trims the range, and zeroes it where that does not make it read as zeroes. Whether it was zeroed.
+Result<bool> empty(const NbdConnection& connection, std::uint64_t size_bytes) {
   nbd_handle* const handle = connection.handle();
-  if (connection.can_trim()) {
+  bool trims = connection.can_trim();
+  if (trims) {
     auto trimmed = for_all("discard its content", size_bytes, kNbdLongestRange,
                            [handle](std::uint64_t length, std::uint64_t offset) {
                              return nbd_trim(handle, length, offset, 0);
                            });
-    if (!trimmed) {
-      return trimmed;
+    if (!trimmed && trimmed.error().saved_errno != ENOTSUP) {
+      return std::move(trimmed).error();
     }
+    trims = trimmed.has_value();
   }
   const auto is_empty = looks_empty(size_bytes, [handle](std::byte* page, std::uint64_t offset) {
     return nbd_pread(handle, page, kDataPage, offset, 0) == 0;
@@ -111,7 +115,13 @@ Result<void> empty(const NbdConnection& connection, std::uint64_t size_bytes) {
   if (!is_empty) {
     return Error{Errc::system, nbd_get_errno(), "cannot read its content: " + nbd_failure()};
   }
-  return *is_empty && connection.can_trim() ? Result<void>() : zero(connection, size_bytes);
+  if (*is_empty && trims) {
+    return false;
+  }
+  if (auto zeroed = zero(connection, size_bytes); !zeroed) {
+    return std::move(zeroed).error();
+  }
+  return true;
 }
 
 // What a BLOCK_STATUS answer says of the range from `begin` on.
@@ -140,8 +150,8 @@ int take_extents(void* extents, const char* context, std::uint64_t /*offset*/,
 }
 
 // Where the data of the export's first `size` bytes begins; none when they have none.
-Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection, std::uint64_t size,
-                                                const std::string& uri) {
+Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection,
+                                                std::uint64_t size) {
   Extents found;
   while (found.begin < size && !found.first_data) {
     const nbd_extent_callback callback{&take_extents, &found, nullptr};
@@ -150,9 +160,9 @@ Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection,
                          found.begin, callback, 0) == 0;
     if (!answered || found.end <= found.begin) {
       return Error{Errc::system, nbd_get_errno(),
-                   fmt::format("target \"{}\": cannot tell whether it holds data ({}); pass --yes "
+                   fmt::format("cannot tell whether it holds data ({}); pass --yes "
                                "when it may be overwritten",
-                               uri, answered ? "an empty answer" : nbd_failure())};
+                               answered ? "an empty answer" : nbd_failure())};
     }
     found.begin = found.end;
   }
@@ -179,10 +189,11 @@ Result<std::unique_ptr<Target>> open_nbd_target(const TargetConfig& config,
   if (connection->read_only()) {
     return Error{Errc::read_only, 0, "the export is read-only; expected one that can be written"};
   }
-  if (Result<void> emptied = empty(*connection, needs.size_bytes); !emptied) {
-    return std::move(emptied).error();
+  auto zeroed = empty(*connection, needs.size_bytes);
+  if (!zeroed) {
+    return std::move(zeroed).error();
   }
-  return std::unique_ptr<Target>(std::make_unique<NbdTarget>(uri, *connection));
+  return std::unique_ptr<Target>(std::make_unique<NbdTarget>(uri, *connection, *zeroed));
 }
 
 Result<void> check_nbd_target(const TargetConfig& config, std::uint64_t size_bytes, bool consent) {
@@ -198,21 +209,20 @@ Result<void> check_nbd_target(const TargetConfig& config, std::uint64_t size_byt
   }
   if (!connection->has_block_status()) {
     return Error{Errc::invalid_argument, 0,
-                 fmt::format("target \"{}\": the server does not tell whether its first {} hold "
+                 fmt::format("the server does not tell whether its first {} hold "
                              "data, which would be overwritten; pass --yes to do that",
-                             uri, format_size(size_bytes))};
+                             format_size(size_bytes))};
   }
   const Result<std::optional<std::uint64_t>> data =
-      first_data(*connection, std::min(size_bytes, connection->size_bytes()), uri);
+      first_data(*connection, std::min(size_bytes, connection->size_bytes()));
   if (!data) {
     return data.error();
   }
   if (*data) {
-    return Error{
-        Errc::invalid_argument, 0,
-        fmt::format("target \"{}\": the first {} of the export hold data (from byte {} on) "
-                    "that would be overwritten; pass --yes to do that",
-                    uri, format_size(size_bytes), **data)};
+    return Error{Errc::invalid_argument, 0,
+                 fmt::format("the first {} of the export hold data (from byte {} on) "
+                             "that would be overwritten; pass --yes to do that",
+                             format_size(size_bytes), **data)};
   }
   return {};
 }

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "bench/port_parts.hpp"
 #include "os/block_device.hpp"
 
 namespace uzram::bench {

@@ -23,16 +23,17 @@ Result<std::unique_ptr<Target>> open_kind(const TargetConfig& config, const Targ
   return open_nbd_target(config, needs);
 }
 
+Error name_target(const TargetConfig& config, Error error) {
+  error.message.insert(0, "target " + config.label + ": ");
+  return error;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Target>> open_target(const TargetConfig& config, const TargetNeeds& needs) {
   auto target = open_kind(config, needs);
   if (!target) {
-    Error error = std::move(target).error();
-    if (!error.message.starts_with("target ")) {
-      error.message.insert(0, "target " + config.label + ": ");
-    }
-    return error;
+    return name_target(config, std::move(target).error());
   }
   if (config.slowdown_percent > 0) {
     return make_slow_target(*std::move(target), config.slowdown_percent);
@@ -43,9 +44,13 @@ Result<std::unique_ptr<Target>> open_target(const TargetConfig& config, const Ta
 Result<void> check_target(const TargetConfig& config, std::uint64_t size_bytes, bool consent) {
   switch (config.kind) {
     case TargetKind::block_device:
+      // Names the device itself.
       return check_block_target(config, size_bytes, consent);
     case TargetKind::nbd:
-      return check_nbd_target(config, size_bytes, consent);
+      if (auto allowed = check_nbd_target(config, size_bytes, consent); !allowed) {
+        return name_target(config, std::move(allowed).error());
+      }
+      break;
     case TargetKind::engine:
     case TargetKind::codec:
     case TargetKind::zram:

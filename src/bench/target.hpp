@@ -40,6 +40,8 @@ struct TargetInfo {
   std::string mode;
   // 0: per CPU.
   std::optional<std::uint32_t> streams;
+  // It could not be made empty: zeroes were written instead, and reads of holes find those.
+  bool zeroed = false;
 };
 
 // Bytes; none where the target does not tell.
@@ -105,8 +107,8 @@ struct TargetNeeds {
   std::uint32_t iodepth = 1;
 };
 
-// Opens the target of `config`; its first size_bytes are empty and read as zeroes, the rest is left
-// as it is. Errors: not_found, busy, unsupported, invalid_argument (it is
+// Opens the target of `config`; its first size_bytes are empty, or zeroed where it
+// does not discard (TargetInfo::zeroed); the rest is left as it is. Errors: not_found, busy, unsupported, invalid_argument (it is
 // smaller than size_bytes), system.
 [[nodiscard]] Result<std::unique_ptr<Target>> open_target(const TargetConfig& config,
                                                           const TargetNeeds& needs);

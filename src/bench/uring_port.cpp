@@ -6,6 +6,8 @@
 
 #include <liburing.h>
 
+#include "bench/port_parts.hpp"
+
 namespace uzram::bench {
 namespace {
 

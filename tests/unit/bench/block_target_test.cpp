@@ -140,6 +140,7 @@ TEST_F(BlockTargetTest, opening_empties_what_the_run_uses_and_no_more) {
   }
   const auto target = open(loop_->path(), IoPath::automatic, 1);
   ASSERT_TRUE(target) << target.error().message;
+  EXPECT_FALSE((*target)->info().zeroed);
   auto port = (*target)->open_port(1);
   ASSERT_TRUE(port) << port.error().message;
   const AlignedBytes read = random_bytes(2 * kPage, 3);
@@ -149,6 +150,22 @@ TEST_F(BlockTargetTest, opening_empties_what_the_run_uses_and_no_more) {
   EXPECT_TRUE(std::all_of(read.get(), read.get() + kPage,
                           [](std::byte value) { return value == std::byte{0}; }));
   EXPECT_EQ(std::memcmp(read.get() + kPage, page.get(), kPage), 0);
+}
+
+TEST_F(BlockTargetTest, one_that_does_not_discard_is_zeroed_and_says_so) {
+  const AlignedBytes page = random_bytes(kPage, 2);
+  put(page, 4 * kMiB - kPage);
+  put(page, 4 * kMiB);
+  ASSERT_TRUE(set_attribute(loop_->name(), "queue/discard_max_bytes", "0"));
+  {
+    const auto target = open(loop_->path(), IoPath::automatic, 1);
+    ASSERT_TRUE(target) << target.error().message;
+    EXPECT_TRUE((*target)->info().zeroed);
+  }
+  const AlignedBytes zeroed = page_at(4 * kMiB - kPage);
+  EXPECT_TRUE(std::all_of(zeroed.get(), zeroed.get() + kPage,
+                          [](std::byte value) { return value == std::byte{0}; }));
+  EXPECT_EQ(std::memcmp(page_at(4 * kMiB).get(), page.get(), kPage), 0);
 }
 
 TEST_F(BlockTargetTest, one_smaller_than_the_run_is_refused_with_both_sizes) {

@@ -30,6 +30,8 @@ namespace uzram::bench {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
 
 constexpr std::size_t kPage = kDataPage;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -252,13 +254,28 @@ TEST_F(NbdTarget, a_read_only_export_is_refused) {
 TEST_F(NbdTarget, what_cannot_be_connected_to_is_named) {
   start();
   const Result<std::unique_ptr<Target>> no_socket =
-      open_nbd_target(config(unix_uri("first", "nobody.nbd")), needs());
+      open_target(config(unix_uri("first", "nobody.nbd")), needs());
   ASSERT_FALSE(no_socket);
   EXPECT_EQ(no_socket.error().code, Errc::not_found);
   EXPECT_THAT(no_socket.error().message, HasSubstr(path("nobody.nbd")));
   EXPECT_THAT(no_socket.error().message, HasSubstr("check that a server listens there"));
   EXPECT_THAT(refusal(unix_uri("unknown"), needs()), HasSubstr("/unknown?socket="));
   EXPECT_THAT(refusal("nbd+unix:///no-socket-named", needs()), HasSubstr("no-socket-named"));
+}
+
+TEST_F(NbdTarget, messages_name_the_target_once) {
+  start();
+  const std::string uri = unix_uri("first", "nobody.nbd");
+  EXPECT_THAT(refusal(uri, needs()), StartsWith("target " + uri + ": cannot connect"));
+  const auto refused = check_target(config(uri), kMiB, false);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, StartsWith("target " + uri + ": cannot connect"));
+  // The runner says which target it is.
+  const std::unique_ptr<Target> target = open(unix_uri());
+  server_.reset();
+  const auto port = target->open_port(1);
+  ASSERT_FALSE(port);
+  EXPECT_THAT(port.error().message, Not(HasSubstr("target")));
 }
 
 TEST_F(NbdTarget, a_server_that_never_speaks_is_given_up) {
@@ -402,6 +419,29 @@ TEST_F(NbdTarget, a_server_that_does_not_tell_what_it_holds_needs_consent) {
   write_and_read(*open(uri), 16, 0);
 }
 
+TEST_F(NbdTarget, the_reason_is_that_of_the_last_failed_request) {
+  const Nbdkit fixed(path("fixed.nbd"), {"eval", "get_size=echo 8M", "pread=exit 1",
+                                         "pwrite=cat >/dev/null; echo ENOSPC >&2; exit 1"});
+  if (fixed.is_missing()) {
+    GTEST_SKIP() << "nbdkit is not installed (Debian package nbdkit)";
+  }
+  ASSERT_TRUE(fixed.runs());
+  auto connection = NbdConnection::connect(unix_uri("", "fixed.nbd"));
+  ASSERT_TRUE(connection) << connection.error().message;
+  NbdPort port(*std::move(connection), 1);
+  Buffers buffers(1, 1);
+  Request discard = make(Op::discard, 0, kPage);
+  Request write = make(Op::write, 0, kPage, buffers.written);
+  for (int i = 0; i < 2; ++i) {
+    port.execute(discard);
+    EXPECT_EQ(discard.status, Errc::unsupported);
+    EXPECT_EQ(port.failure(), "the server does not offer a discard");
+    port.execute(write);
+    EXPECT_EQ(write.status, Errc::no_space);
+    EXPECT_THAT(port.failure(), StartsWith("the server refused a write of 4096 bytes at byte 0: "));
+  }
+}
+
 // Whatever the server has to make it so.
 TEST_F(NbdTarget, its_range_is_empty_and_the_rest_as_it_was) {
   const std::string file = path("disk");
@@ -410,12 +450,16 @@ TEST_F(NbdTarget, its_range_is_empty_and_the_rest_as_it_was) {
   const std::vector<std::string> by_writes = {
       "eval", "get_size=echo 8M", "pwrite=" + dd,
       "pread=dd if=" + file + " bs=1M skip=$4 count=$3 iflag=skip_bytes,count_bytes 2>/dev/null"};
+  std::vector<std::string> for_show = by_writes;
+  for_show.insert(for_show.end(), {"can_trim=exit 0", "trim=exit 0"});
   const struct {
     const char* socket;
     std::vector<std::string> arguments;
-  } servers[] = {{"trims.nbd", {"memory", "8M"}},
-                 {"zeroes.nbd", {"--filter=nozero", "memory", "8M"}},
-                 {"writes.nbd", by_writes}};
+    bool zeroed;
+  } servers[] = {{"trims.nbd", {"memory", "8M"}, false},
+                 {"zeroes.nbd", {"--filter=nozero", "memory", "8M"}, false},
+                 {"writes.nbd", by_writes, true},
+                 {"shows.nbd", for_show, true}};
   for (const auto& each : servers) {
     std::ofstream(file).close();
     std::filesystem::resize_file(file, 8 * kMiB);
@@ -432,6 +476,7 @@ TEST_F(NbdTarget, its_range_is_empty_and_the_rest_as_it_was) {
     ASSERT_EQ(nbd_pwrite(connection->handle(), content.data(), kPage, 4 * kMiB, 0), 0);
     const auto target = open_target(config(uri), needs(4 * kMiB));
     ASSERT_TRUE(target) << target.error().message;
+    EXPECT_EQ((*target)->info().zeroed, each.zeroed) << each.socket;
     std::vector<std::byte> found(kPage);
     ASSERT_EQ(nbd_pread(connection->handle(), found.data(), kPage, 0, 0), 0);
     EXPECT_EQ(found, std::vector<std::byte>(kPage)) << each.socket;
