@@ -18,6 +18,8 @@ namespace uzram::test {
 class LoopDevice {
  public:
   static Result<std::unique_ptr<LoopDevice>> make(std::uint64_t size_bytes, bool read_only = false);
+  // Over a file in ramfs, which cannot punch holes.
+  static Result<std::unique_ptr<LoopDevice>> make_without_discard(std::uint64_t size_bytes);
   ~LoopDevice();
   LoopDevice(const LoopDevice&) = delete;
   LoopDevice& operator=(const LoopDevice&) = delete;
@@ -30,6 +32,7 @@ class LoopDevice {
 
  private:
   LoopDevice() = default;
+  Result<void> attach(std::uint64_t size_bytes, bool read_only);
 
   TemporaryFolder folder_;
   std::string path_;

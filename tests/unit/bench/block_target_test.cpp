@@ -153,10 +153,12 @@ TEST_F(BlockTargetTest, opening_empties_what_the_run_uses_and_no_more) {
 }
 
 TEST_F(BlockTargetTest, one_that_does_not_discard_is_zeroed_and_says_so) {
+  auto made = LoopDevice::make_without_discard(8 * kMiB);
+  ASSERT_TRUE(made) << made.error().message;
+  loop_ = *std::move(made);
   const AlignedBytes page = random_bytes(kPage, 2);
   put(page, 4 * kMiB - kPage);
   put(page, 4 * kMiB);
-  ASSERT_TRUE(set_attribute(loop_->name(), "queue/discard_max_bytes", "0"));
   {
     const auto target = open(loop_->path(), IoPath::automatic, 1);
     ASSERT_TRUE(target) << target.error().message;
