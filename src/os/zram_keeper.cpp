@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <utility>
 
@@ -38,6 +39,57 @@ struct Report {
 // From here to run_keeper all runs in a child forked from a process that may have other threads:
 // system calls only, no heap, no locks.
 
+// Closes those from `first` on that /proc lists; false when it does not. Not by readdir(), which
+// takes memory. Closing while listing is fine: what is left keeps its place.
+bool close_listed(int first) noexcept {
+  // As getdents64() fills it in.
+  struct Entry {
+    std::uint64_t inode;
+    std::int64_t place;
+    std::uint16_t length;
+    std::uint8_t type;
+  };
+  constexpr std::size_t kName = offsetof(Entry, type) + 1;
+  const int folder = ::open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) {
+    return false;
+  }
+  alignas(Entry) std::array<char, 2048> room{};
+  long got = 0;
+  while ((got = ::syscall(SYS_getdents64, folder, room.data(), room.size())) > 0) {
+    for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
+      const char* const entry = room.data() + at;
+      int fd = 0;
+      const char* digit = entry + kName;
+      for (; *digit >= '0' && *digit <= '9'; ++digit) {
+        fd = fd * 10 + (*digit - '0');
+      }
+      // "." and "..": no number.
+      if (digit != entry + kName && fd >= first && fd != folder) {
+        ::close(fd);
+      }
+      std::uint16_t length = 0;
+      std::memcpy(&length, entry + offsetof(Entry, length), sizeof length);
+      at += length;
+    }
+  }
+  ::close(folder);
+  return got == 0;
+}
+
+// Before Linux 5.9 there is no close_range(), and filters refuse it.
+void close_from(int first) noexcept {
+  if (::syscall(SYS_close_range, first, ~0U, 0) == 0 || close_listed(first)) {
+    return;
+  }
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  constexpr rlim_t kMost = 1 << 20;
+  for (int fd = first; static_cast<rlim_t>(fd) < std::min(limit.rlim_cur, kMost); ++fd) {
+    ::close(fd);
+  }
+}
+
 // The keeper's socket becomes descriptor 3; nothing else stays open but /dev/null on 0, 1, 2.
 int keep_only(int socket) noexcept {
   constexpr int kSocket = 3;
@@ -45,14 +97,7 @@ int keep_only(int socket) noexcept {
   if (copy < 0 || ::dup2(copy, kSocket) < 0) {
     ::_exit(1);
   }
-  if (::syscall(SYS_close_range, kSocket + 1, ~0U, 0) != 0) {
-    // Before Linux 5.9; or a filter refuses it.
-    rlimit limit{};
-    ::getrlimit(RLIMIT_NOFILE, &limit);
-    for (int fd = kSocket + 1; static_cast<rlim_t>(fd) < limit.rlim_cur; ++fd) {
-      ::close(fd);
-    }
-  }
+  close_from(kSocket + 1);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < kSocket; ++fd) {
     if (null < 0) {

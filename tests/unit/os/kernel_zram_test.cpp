@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +17,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +82,22 @@ std::vector<pid_t> keepers() {
     }
   }
   return found;
+}
+
+// What a keeper has open beside its one socket, /dev/null and the file to remove its device by.
+std::string held_needlessly(pid_t keeper) {
+  std::string held;
+  int sockets = 0;
+  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(keeper) + "/fd")) {
+    const std::string target = fs::read_symlink(entry.path()).string();
+    const bool socket = target.compare(0, 7, "socket:") == 0;
+    sockets += socket ? 1 : 0;
+    const bool needed = (socket && sockets == 1) || target == "/dev/null" ||
+                        target == "/sys/class/zram-control/hot_remove" ||
+                        target == "/sys/devices/virtual/zram-control/hot_remove";
+    held += needed ? "" : target + " ";
+  }
+  return held + (sockets == 0 ? "no socket" : "");
 }
 
 class KernelZramTest : public testing::Test {
@@ -171,20 +193,60 @@ TEST_F(KernelZramTest, the_keeper_keeps_no_file_and_no_signal_ends_it) {
     ASSERT_EQ(::kill(keeper, signal), 0);
   }
   EXPECT_EQ(::getsid(keeper), keeper);
-  const fs::path process = "/proc/" + std::to_string(keeper);
-  EXPECT_EQ(fs::read_symlink(process / "cwd"), "/");
-  int sockets = 0;
-  for (const auto& entry : fs::directory_iterator(process / "fd")) {
-    const std::string target = fs::read_symlink(entry.path()).string();
-    const bool socket = target.compare(0, 7, "socket:") == 0;
-    sockets += socket ? 1 : 0;
-    EXPECT_TRUE(socket || target == "/dev/null" || target == "/sys/class/zram-control/hot_remove" ||
-                target == "/sys/devices/virtual/zram-control/hot_remove")
-        << target;
-  }
-  EXPECT_EQ(sockets, 1);
+  EXPECT_EQ(fs::read_symlink("/proc/" + std::to_string(keeper) + "/cwd"), "/");
+  EXPECT_EQ(held_needlessly(keeper), "");
   int status = 0;
   EXPECT_EQ(::waitpid(keeper, &status, WNOHANG), 0);
+}
+
+// From now on close_range() fails in this process and its children.
+bool refuse_close_range() {
+  std::array<sock_filter, 4> filter = {{
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_close_range},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+  }};
+  const sock_fprog program = {static_cast<unsigned short>(filter.size()), filter.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+// In a child, as a filter stays.
+TEST_F(KernelZramTest, the_keeper_keeps_no_file_where_close_range_is_refused) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    // Many, and one beyond what may be opened from now on.
+    constexpr int kHigh = 900;
+    constexpr int kMany = 300;
+    bool ready = ::dup2(pipe[1], kHigh) == kHigh;
+    for (int i = 0; i < kMany; ++i) {
+      ready = ready && ::dup(pipe[1]) >= 0;
+    }
+    rlimit limit{};
+    ready = ready && ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
+    limit.rlim_cur = kHigh / 2;
+    ready = ready && ::setrlimit(RLIMIT_NOFILE, &limit) == 0 && refuse_close_range();
+    std::string found = "cannot prepare";
+    if (ready) {
+      const auto keeper = ZramKeeper::start();
+      found = keeper ? held_needlessly((*keeper)->pid()) : keeper.error().message;
+    }
+    [[maybe_unused]] const ssize_t written = ::write(pipe[1], found.data(), found.size());
+    ::_exit(0);
+  }
+  ::close(pipe[1]);
+  std::string found(4096, ' ');
+  const ssize_t got = ::read(pipe[0], found.data(), found.size());
+  ::close(pipe[0]);
+  ASSERT_GE(got, 0);
+  found.resize(static_cast<std::size_t>(got));
+  EXPECT_EQ(found, "");
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
 }
 
 TEST_F(KernelZramTest, a_copy_of_its_socket_in_another_child_does_not_keep_the_device) {
