@@ -42,6 +42,9 @@ class EnginePort final : public Port {
   }
 
   std::string failure() const override {
+    if (failed_ == Errc::ok) {
+      return {};
+    }
     std::string text = std::string(errno_name(failed_)) + ", " + std::string(describe(failed_));
     if (failed_ == Errc::no_space) {
       text += "; take a smaller --size or raise the limit";

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include "base/size.hpp"
 #include "codec/codec.hpp"
@@ -16,6 +18,14 @@ constexpr std::uint32_t kPagesLookedAt = 256;
 // Table, free maps and what fragments the pool, as a share of the compressed size.
 constexpr double kOverhead = 1.1;
 constexpr double kTableShare = 8.0 / static_cast<double>(kDataPage);
+
+// Whether `path` leads to /dev/DRIVER and a number.
+bool is_named(const std::string& path, std::string_view driver) {
+  std::error_code problem;
+  const std::string name = std::filesystem::weakly_canonical(path, problem).filename().string();
+  return name.starts_with(driver) && name.size() > driver.size() &&
+         name.find_first_not_of("0123456789", driver.size()) == std::string::npos;
+}
 
 }  // namespace
 
@@ -42,14 +52,20 @@ double memory_needed(const TargetConfig& target, std::uint64_t size_bytes, const
   if (target.kind == TargetKind::codec) {
     return size * kTableShare / 2;
   }
-  // An NBD server may be anywhere and keep its data anyhow; one behind a socket of this machine that
-  // is a compressed store is what this program is about.
-  const bool in_memory =
-      target.kind == TargetKind::engine || target.kind == TargetKind::zram ||
-      (target.kind == TargetKind::block_device &&
-       std::filesystem::path(target.address).filename().string().starts_with("zram")) ||
-      (target.kind == TargetKind::nbd && target.address.starts_with("nbd+unix"));
-  return in_memory ? size * (stored_share(data) * kOverhead + 2 * kTableShare) : 0;
+  if (target.kind == TargetKind::block_device) {
+    if (is_named(target.address, "ram")) {
+      return size;
+    }
+    if (!is_named(target.address, "zram")) {
+      return 0;
+    }
+  }
+  // An NBD server may keep its data anyhow; one of this machine that is a compressed store is what
+  // this program is about.
+  if (target.kind == TargetKind::nbd && !parse_nbd_address(target.address).local) {
+    return 0;
+  }
+  return size * (stored_share(data) * kOverhead + 2 * kTableShare);
 }
 
 std::uint64_t memory_available() {

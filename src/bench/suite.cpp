@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "base/size.hpp"
 #include "bench/target.hpp"
 
@@ -39,18 +37,6 @@ Result<void> check_ranges(const Plan& plan) {
     }
   }
   return {};
-}
-
-// What two targets that are one have in common; empty for targets that are made for the run.
-std::string place_of(const TargetConfig& target) {
-  if (target.kind == TargetKind::nbd) {
-    return target.address;
-  }
-  struct stat status {};
-  if (target.kind != TargetKind::block_device || ::stat(target.address.c_str(), &status) != 0) {
-    return {};
-  }
-  return std::to_string(status.st_rdev);
 }
 
 // Targets take turns, so one that is named twice would find what its other self has written.

@@ -77,7 +77,7 @@ class Port {
   // A stretch of requests begins; before it the job was idle.
   virtual void begin() noexcept {}
 
-  // Why the last failed request failed, for people: "Connection reset by peer".
+  // Why the last failed request failed, for people: "Connection reset by peer". Empty: none has.
   [[nodiscard]] virtual std::string failure() const = 0;
 };
 

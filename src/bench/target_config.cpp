@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "codec/codec.hpp"
 
 namespace uzram::bench {
@@ -16,10 +18,28 @@ constexpr std::string_view kEngineKeys =
 constexpr std::string_view kCodecKeys = "algorithm, level, slowdown";
 constexpr std::string_view kZramKeys = "algorithm, level, io, slowdown";
 constexpr std::string_view kBlockKeys = "io, slowdown";
+constexpr std::string_view kNbdPort = "10809";
 
 Error refuse(std::string_view target, std::string_view what) {
   return {Errc::invalid_argument, 0,
           "--target \"" + std::string(target) + "\": " + std::string(what)};
+}
+
+// As it is where a percent sign has no two hexadecimal digits behind it.
+std::string percent_decoded(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned byte = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      decoded.push_back(static_cast<char>(byte));
+      i += 2;
+    } else {
+      decoded.push_back(text[i]);
+    }
+  }
+  return decoded;
 }
 
 std::string_view keys_of(TargetKind kind) noexcept {
@@ -225,6 +245,66 @@ void make_labels_unique(std::vector<TargetConfig>& targets) {
       targets[i].label = label + "#" + std::to_string(number);
     }
   }
+}
+
+NbdAddress parse_nbd_address(std::string_view uri) {
+  NbdAddress address;
+  const std::size_t scheme_end = std::min(uri.find("://"), uri.size());
+  const bool unix_socket = uri.substr(0, scheme_end).ends_with("+unix");
+  std::string_view rest = uri.substr(std::min(scheme_end + 3, uri.size()));
+  const std::size_t question = std::min(rest.find('?'), rest.size());
+  const std::string_view query = rest.substr(question);
+  rest = rest.substr(0, question);
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  address.name = percent_decoded(rest.substr(std::min(slash + 1, rest.size())));
+  if (unix_socket) {
+    constexpr std::string_view kSocket = "socket=";
+    const std::size_t begin = query.find(kSocket);
+    if (begin != std::string_view::npos) {
+      const std::string_view value = query.substr(begin + kSocket.size());
+      address.socket = percent_decoded(value.substr(0, value.find('&')));
+    }
+    address.local = true;
+    return address;
+  }
+  std::string_view host = rest.substr(0, slash);
+  host.remove_prefix(host.rfind('@') + 1);
+  const std::size_t bracket = host.rfind(']');
+  const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  address.port = colon == std::string_view::npos ? kNbdPort : host.substr(colon + 1);
+  host = host.substr(0, colon);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  address.host = host;
+  std::transform(address.host.begin(), address.host.end(), address.host.begin(), [](char byte) {
+    return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+  });
+  address.local =
+      address.host == "localhost" || address.host == "::1" || address.host.starts_with("127.");
+  if (address.local) {
+    address.host = "localhost";
+  }
+  return address;
+}
+
+std::string place_of(const TargetConfig& config) {
+  struct stat status {};
+  if (config.kind == TargetKind::block_device) {
+    return ::stat(config.address.c_str(), &status) == 0 ? "device " + std::to_string(status.st_rdev)
+                                                        : "path " + config.address;
+  }
+  if (config.kind != TargetKind::nbd) {
+    return {};
+  }
+  const NbdAddress address = parse_nbd_address(config.address);
+  std::string server = "host " + address.host + " port " + address.port;
+  if (!address.socket.empty()) {
+    server = ::stat(address.socket.c_str(), &status) == 0
+                 ? "socket " + std::to_string(status.st_dev) + " " + std::to_string(status.st_ino)
+                 : "path " + address.socket;
+  }
+  return server + " export " + address.name;
 }
 
 Result<void> check_level(const TargetConfig& config) {

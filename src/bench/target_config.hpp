@@ -2,7 +2,7 @@
 //
 // Role: the only place that knows the syntax of --target.
 // Errors: invalid_argument or unsupported, naming the target, the key and what is expected.
-// Threads: pure functions.
+// Threads: pure functions; place_of looks at the files that a target names.
 #pragma once
 
 #include <optional>
@@ -55,6 +55,24 @@ Result<std::vector<TargetConfig>> parse_targets(const std::vector<std::string>& 
 
 // Appends "#2", "#3" … to labels that an earlier target has.
 void make_labels_unique(std::vector<TargetConfig>& targets);
+
+// Where the export of an NBD URI is.
+struct NbdAddress {
+  // A server on this machine: behind a Unix socket, or by TCP at localhost.
+  bool local = false;
+  // Of a Unix socket; else empty.
+  std::string socket;
+  // In lower case, without brackets; "localhost" for all its names.
+  std::string host;
+  std::string port;
+  // Of the export, without a slash before it.
+  std::string name;
+};
+[[nodiscard]] NbdAddress parse_nbd_address(std::string_view uri);
+
+// Two targets with the same place are one device or export; empty for what is made for the run.
+// What one server has under several names or addresses is not seen to be one.
+[[nodiscard]] std::string place_of(const TargetConfig& config);
 
 // Whether the compressor takes the level; the kernel's says so itself when it is opened.
 Result<void> check_level(const TargetConfig& config);

@@ -1,9 +1,14 @@
 #include "bench/target_config.hpp"
 
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "support/temporary_folder.hpp"
 
 namespace uzram::bench {
 namespace {
@@ -93,6 +98,55 @@ TEST(TargetConfig, lists_are_separated_by_commas_and_get_unique_labels) {
   }
   EXPECT_EQ(labels, (std::vector<std::string>{"engine", "zram", "engine#2", "engine:level=2"}));
   EXPECT_FALSE(parse_targets({"engine,"}).has_value());
+}
+
+TEST(TargetConfig, the_parts_of_an_nbd_uri_are_told_apart) {
+  const NbdAddress socket = parse_nbd_address("nbd+unix:///a%20b?tls=no&socket=/run/x%2Fy.nbd&z=1");
+  EXPECT_TRUE(socket.local);
+  EXPECT_EQ(socket.socket, "/run/x/y.nbd");
+  EXPECT_EQ(socket.name, "a b");
+  const NbdAddress far = parse_nbd_address("nbds://me@Example.ORG:1/%zz%4");
+  EXPECT_FALSE(far.local);
+  EXPECT_EQ(far.host, "example.org");
+  EXPECT_EQ(far.port, "1");
+  EXPECT_EQ(far.name, "%zz%4");
+  const NbdAddress six = parse_nbd_address("nbd://[::1]");
+  EXPECT_TRUE(six.local);
+  EXPECT_EQ(six.host, "localhost");
+  EXPECT_EQ(six.port, "10809");
+  EXPECT_EQ(six.name, "");
+}
+
+// How many different places the targets have.
+std::size_t places(const std::vector<std::string>& texts) {
+  std::set<std::string> found;
+  for (const std::string& text : texts) {
+    const auto target = parse_target(text);
+    EXPECT_TRUE(target.has_value()) << text;
+    found.insert(target ? place_of(*target) : "");
+  }
+  return found.size();
+}
+
+TEST(TargetConfig, one_place_under_several_names_is_seen_to_be_one) {
+  const test::TemporaryFolder folder;
+  const std::string link = folder / "link";
+  std::filesystem::create_symlink("/dev/null", link);
+  EXPECT_EQ(places({"/dev/null", "/dev/../dev/null", link, "/dev/null:io=psync"}), 1U);
+  EXPECT_EQ(places({"/dev/null", "/dev/zero", "/nowhere", "/nowhere2"}), 4U);
+  const std::string socket = folder / "s.nbd";
+  std::ofstream(socket).close();
+  EXPECT_EQ(places({"nbd+unix:///a?socket=" + socket, "nbds+unix:///a?socket=/tmp/.." + socket}),
+            1U);
+  EXPECT_EQ(places({"nbd+unix:///a?socket=" + socket, "nbd+unix:///b?socket=" + socket,
+                    "nbd+unix:///a?socket=/nowhere"}),
+            3U);
+  EXPECT_EQ(places({"nbd://localhost/a", "nbd://127.0.0.1:10809/a", "nbd://[::1]/a"}), 1U);
+  EXPECT_EQ(places({"nbd://localhost/a", "nbd://localhost/b", "nbd://localhost:1/a", "nbd://h/a"}),
+            4U);
+  // Each is made anew.
+  EXPECT_EQ(place_of(*parse_target("engine")), "");
+  EXPECT_EQ(place_of(*parse_target("zram")), "");
 }
 
 TEST(TargetConfig, varying_is_like_writing_it) {
