@@ -17,6 +17,7 @@
 #include "base/size.hpp"
 #include "os/descriptor.hpp"
 #include "os/memory_headroom.hpp"
+#include "os/write_all.hpp"
 
 namespace uzram::bench {
 namespace {
@@ -180,13 +181,9 @@ Result<std::vector<PageFile>> find_in_folder(const std::string& folder) {
   return files;
 }
 
-Result<void> write_all(int fd, const std::string& path, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno != EINTR) {
-      return system_error("cannot write \"" + path + "\"", errno);
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+Result<void> write_bytes(int fd, const std::string& path, std::span<const std::byte> bytes) {
+  if (!os::write_all(fd, {reinterpret_cast<const char*>(bytes.data()), bytes.size()})) {
+    return system_error("cannot write \"" + path + "\"", errno);
   }
   return {};
 }
@@ -206,7 +203,7 @@ Result<void> write_packed(int fd, const std::string& path, std::span<const std::
       return Error{Errc::no_space, 0,
                    "cannot compress \"" + path + "\": " + ZSTD_getErrorName(left)};
     }
-    if (Result<void> written = write_all(fd, path, std::span(room).first(out.pos)); !written) {
+    if (Result<void> written = write_bytes(fd, path, std::span(room).first(out.pos)); !written) {
       return written;
     }
   }
@@ -329,7 +326,7 @@ Result<void> write_page_file(const PageFile& file, std::span<const std::byte> pa
     return system_error("cannot make \"" + file.path + "\"", errno);
   }
   Result<void> done = file.packed ? write_packed(fd.get(), file.path, pages)
-                                  : write_all(fd.get(), file.path, pages);
+                                  : write_bytes(fd.get(), file.path, pages);
   if (done) {
     done = rename_file(temporary, file.path, overwrite);
   }

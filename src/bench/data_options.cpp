@@ -1,8 +1,8 @@
 #include "bench/data_options.hpp"
 
-#include <charconv>
 #include <utility>
 
+#include "base/option_value.hpp"
 #include "base/size.hpp"
 #include "bench/corpus.hpp"
 #include "bench/sample.hpp"
@@ -11,14 +11,7 @@
 namespace uzram::bench {
 namespace {
 
-constexpr std::uint64_t kMachinePages = (std::uint64_t{16} << 20) / kDataPage;
 constexpr std::uint64_t kFewestMachinePages = 64;
-
-Error refused(std::string_view option, std::string_view value, std::string_view expected) {
-  return {
-      Errc::invalid_argument, 0,
-      std::string(option) + " \"" + std::string(value) + "\": expected " + std::string(expected)};
-}
 
 Error together(std::string_view one, std::string_view other) {
   return {
@@ -28,10 +21,8 @@ Error together(std::string_view one, std::string_view other) {
 
 Result<std::uint32_t> parse_percentage(std::string_view option, const std::string& text) {
   std::uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stopped != end || value > 100) {
-    return refused(option, text, "a whole number from 0 to 100");
+  if (!take_number(text, value) || value > 100) {
+    return refuse_option(option, text, "a whole number from 0 to 100");
   }
   return value;
 }
@@ -43,7 +34,7 @@ Result<std::uint32_t> parse_chunk(const std::string& text) {
     return size.error();
   }
   if (*size == 0 || *size > kLongestChunk || (*size > kDataPage && *size % kDataPage != 0)) {
-    return refused(kOption, text, "1 to 4096 bytes, or a multiple of 4096 up to 1M");
+    return refuse_option(kOption, text, "1 to 4096 bytes, or a multiple of 4096 up to 1M");
   }
   return static_cast<std::uint32_t>(*size);
 }
@@ -68,8 +59,8 @@ Result<void> check_combination(const DataOptions& options) {
     return together("--buffer-random", "--buffer-compress-percentage");
   }
   if (!options.buffer_compress_chunk.empty() && options.buffer_compress_percentage.empty()) {
-    return refused("--buffer-compress-chunk", options.buffer_compress_chunk,
-                   "--buffer-compress-percentage with it");
+    return refuse_option("--buffer-compress-chunk", options.buffer_compress_chunk,
+                         "--buffer-compress-percentage with it");
   }
   return {};
 }
@@ -130,7 +121,7 @@ Result<DataSets> make_data_sets(const DataOptions& options) {
 }
 
 Result<std::shared_ptr<const DataSet>> sample_machine() {
-  const auto sample = take_sample({{}, kMachinePages});
+  const auto sample = take_sample({{}, kSamplePages});
   if (!sample) {
     return sample.error();
   }

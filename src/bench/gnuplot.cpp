@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/result_cells.hpp"
+#include "os/write_all.hpp"
 
 namespace uzram::bench {
 namespace {
@@ -35,14 +36,7 @@ class MemoryFile {
 
   // Leaves the position at the start.
   [[nodiscard]] bool fill(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t count = ::write(fd_, text.data(), text.size());
-      if (count <= 0) {
-        return false;
-      }
-      text.remove_prefix(static_cast<std::size_t>(count));
-    }
-    return ::lseek(fd_, 0, SEEK_SET) == 0;
+    return os::write_all(fd_, text) && ::lseek(fd_, 0, SEEK_SET) == 0;
   }
 
   [[nodiscard]] std::string content() const {

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/write_all.hpp"
+
 namespace uzram::bench {
 namespace {
 
@@ -34,17 +36,6 @@ class File {
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
 
-  [[nodiscard]] bool write(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t count = ::write(fd_, text.data(), text.size());
-      if (count < 0 && errno != EINTR) {
-        return false;
-      }
-      text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
-    }
-    return true;
-  }
-
  private:
   int fd_;
 };
@@ -52,7 +43,7 @@ class File {
 // A pipe or a terminal cannot be replaced, only written to.
 Result<void> write_in_place(const std::string& path, std::string_view text) {
   const File file(path, O_WRONLY);
-  if (file.fd() < 0 || !file.write(text)) {
+  if (file.fd() < 0 || !os::write_all(file.fd(), text)) {
     return file_error(path, "write", errno);
   }
   return {};
@@ -64,7 +55,7 @@ Result<void> replace(const std::string& path, std::string_view text) {
   if (file.fd() < 0) {
     return file_error(path, "create", errno);
   }
-  if (!file.write(text) || ::fdatasync(file.fd()) != 0 ||
+  if (!os::write_all(file.fd(), text) || ::fdatasync(file.fd()) != 0 ||
       ::rename(fresh.c_str(), path.c_str()) != 0) {
     Error error = file_error(path, "write", errno);
     ::unlink(fresh.c_str());

@@ -76,6 +76,9 @@ class Runner {
     return rows;
   }
 
+  // What the run found out about its targets, for people.
+  [[nodiscard]] const std::vector<std::string>& notes() const noexcept { return notes_; }
+
  private:
   static std::size_t steps_of(const Plan& plan) {
     std::size_t steps = 0;
@@ -115,12 +118,23 @@ class Runner {
         return std::move(target).error();
       }
       opened.emplace_back().target = *std::move(target);
+      if (opened.back().target->info().zeroed) {
+        add_note(config.label +
+                 " does not discard: it was zeroed before each use, and reads of "
+                 "holes find zeroes");
+      }
       if (verifies) {
         opened.back().contents =
             std::make_unique<Contents>(group.data, group.size_bytes / kDataPage);
       }
     }
     return {};
+  }
+
+  void add_note(const std::string& text) {
+    if (std::find(notes_.begin(), notes_.end(), text) == notes_.end()) {
+      notes_.push_back(text);
+    }
   }
 
   Result<void> run_group(const Group& group) {
@@ -254,6 +268,7 @@ class Runner {
   Progress progress_;
   std::uint32_t round_ = 0;
   std::size_t group_ = 0;
+  std::vector<std::string> notes_;
   // By group, phase and target.
   std::vector<std::vector<std::vector<Cell>>> cells_;
 };
@@ -271,7 +286,9 @@ Result<ResultFile> run_plan(const Plan& plan, const std::atomic<bool>& stop, int
   results.parameters = plan.parameters;
   results.notes = plan.notes;
   Runner runner(plan, stop, progress_fd);
-  if (auto done = runner.run(); !done) {
+  auto done = runner.run();
+  results.notes.insert(results.notes.end(), runner.notes().begin(), runner.notes().end());
+  if (!done) {
     if (finished != nullptr) {
       results.interrupted = true;
       results.notes.push_back("the run failed: " + done.error().message);

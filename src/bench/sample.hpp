@@ -17,7 +17,12 @@
 
 #include "uzram/error.hpp"
 
+#include "bench/data.hpp"
+
 namespace uzram::bench {
+
+// Of a sample whose size nobody has named: 16 MiB.
+inline constexpr std::uint64_t kSamplePages = (std::uint64_t{16} << 20) / kDataPage;
 
 struct SampleRequest {
   // Empty: all processes that this user may read, but the calling one.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/option_value.hpp"
 #include "base/size.hpp"
 #include "bench/target.hpp"
 #include "codec/codec.hpp"
@@ -18,16 +19,8 @@ constexpr std::uint32_t kMostRounds = 1000;
 constexpr std::uint32_t kMostLoops = 1000000;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
-Error refuse(std::string_view option, std::string_view value, std::string_view expected) {
-  return {
-      Errc::invalid_argument, 0,
-      std::string(option) + " \"" + std::string(value) + "\": expected " + std::string(expected)};
-}
-
 bool read_number(std::string_view text, std::uint32_t& number) noexcept {
-  const char* const end = text.data() + text.size();
-  const auto [rest, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc{} && rest == end && number != 0;
+  return take_number(text, number) && number != 0;
 }
 
 std::string_view either(const std::string& given, std::string_view fallback) noexcept {
@@ -46,7 +39,7 @@ Result<std::vector<std::uint64_t>> read_block_sizes(std::string_view text) {
       return std::move(size).error();
     }
     if (*size == 0 || *size % kDataPage != 0 || *size > kLongestBlock) {
-      return refuse("--block-size", word, "a multiple of 4K, at most 4M");
+      return refuse_option("--block-size", word, "a multiple of 4K, at most 4M");
     }
     sizes.push_back(*size);
   }
@@ -59,7 +52,7 @@ Result<std::uint64_t> read_size(std::string_view text) {
     return size;
   }
   if (*size < kMiB || *size > kMaxDiskSize) {
-    return refuse("--size", text, "a size from 1M to 16T");
+    return refuse_option("--size", text, "a size from 1M to 16T");
   }
   return round_up(*size, kMiB);
 }
@@ -89,7 +82,7 @@ Result<void> read_load(const SuiteOptions& options, const Defaults& defaults, Se
     return *error;
   }
   if (!options.verify.empty() && options.verify != "crc32c") {
-    return refuse("--verify", options.verify, "crc32c");
+    return refuse_option("--verify", options.verify, "crc32c");
   }
   settings.jobs = *std::move(jobs);
   settings.block_sizes = *std::move(block_sizes);
@@ -110,15 +103,15 @@ Result<std::uint32_t> parse_number(std::string_view option, std::string_view tex
                                    std::uint32_t most) {
   std::uint32_t number = 0;
   if (!read_number(text, number) || number > most) {
-    return refuse(option, text, "a number from 1 to " + std::to_string(most));
+    return refuse_option(option, text, "a number from 1 to " + std::to_string(most));
   }
   return number;
 }
 
 Result<std::vector<std::uint32_t>> parse_numbers(std::string_view option, std::string_view text,
                                                  std::uint32_t most) {
-  const Error refused =
-      refuse(option, text, "numbers from 1 to " + std::to_string(most) + ", such as 1-10 or 1,2,4");
+  const Error refused = refuse_option(
+      option, text, "numbers from 1 to " + std::to_string(most) + ", such as 1-10 or 1,2,4");
   auto words = parse_words(option, text);
   if (!words) {
     return refused;
@@ -148,7 +141,7 @@ Result<std::vector<std::string>> parse_words(std::string_view option, std::strin
   while (true) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     if (comma == 0) {
-      return refuse(option, text, "words separated by commas, none of them empty");
+      return refuse_option(option, text, "words separated by commas, none of them empty");
     }
     words.emplace_back(rest.substr(0, comma));
     if (comma == rest.size()) {
@@ -169,7 +162,7 @@ Result<double> parse_seconds(std::string_view option, std::string_view text) {
   }
   const bool possible = seconds >= 0 && seconds <= kMost;
   if (problem != std::errc{} || !possible || (!unit.empty() && unit != "s" && unit != "m")) {
-    return refuse(option, text, "seconds up to a day, such as 60, 0.5s or 2m");
+    return refuse_option(option, text, "seconds up to a day, such as 60, 0.5s or 2m");
   }
   return seconds;
 }
@@ -179,8 +172,8 @@ Result<void> check_room_for_jobs(const Settings& settings) {
       *std::max_element(settings.block_sizes.begin(), settings.block_sizes.end()) *
       *std::max_element(settings.jobs.begin(), settings.jobs.end());
   if (settings.size_bytes < smallest) {
-    return refuse("--size", format_size(settings.size_bytes),
-                  "at least " + format_size(smallest) + ", a block for each job");
+    return refuse_option("--size", format_size(settings.size_bytes),
+                         "at least " + format_size(smallest) + ", a block for each job");
   }
   return {};
 }
@@ -237,7 +230,8 @@ Result<std::vector<Algorithm>> read_algorithms(const SuiteOptions& options,
     const std::size_t colon = std::min(word.find(':'), word.size());
     Algorithm algorithm{word.substr(0, colon), colon == word.size() ? "" : word.substr(colon + 1)};
     if (codec::find(algorithm.name) == nullptr) {
-      return refuse("--algorithm", word, "one of " + codec::names() + ", with :LEVEL as wanted");
+      return refuse_option("--algorithm", word,
+                           "one of " + codec::names() + ", with :LEVEL as wanted");
     }
     algorithms.push_back(std::move(algorithm));
   }

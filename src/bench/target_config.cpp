@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include "base/option_value.hpp"
 #include "codec/codec.hpp"
 
 namespace uzram::bench {
@@ -88,11 +89,9 @@ Result<void> set_slowdown(TargetConfig& config, std::string_view value) {
   if (!number.empty() && number.back() == '%') {
     number.remove_suffix(1);
   }
-  const char* const end = number.data() + number.size();
-  const auto [rest, problem] = std::from_chars(number.data(), end, config.slowdown_percent);
   // Written so that NaN is refused too.
-  const bool possible = config.slowdown_percent >= 0 && config.slowdown_percent <= kMost;
-  if (problem != std::errc{} || rest != end || !possible) {
+  if (!take_number(number, config.slowdown_percent) ||
+      !(config.slowdown_percent >= 0 && config.slowdown_percent <= kMost)) {
     return refuse(config.given, "slowdown=" + std::string(value) +
                                     ": expected a percentage from 0 to 1000, such as 5");
   }

@@ -1,9 +1,9 @@
 #include "cli/output.hpp"
 
-#include <cerrno>
-
 #include <fcntl.h>
 #include <unistd.h>
+
+#include "os/write_all.hpp"
 
 namespace uzram::cli {
 
@@ -18,17 +18,6 @@ void ensure_standard_descriptors() noexcept {
   }
 }
 
-bool write_output(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    if (written > 0) {
-      text.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-  return true;
-}
+bool write_output(std::string_view text) noexcept { return os::write_all(STDOUT_FILENO, text); }
 
 }  // namespace uzram::cli

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <numeric>
 #include <utility>
 
 #include <sys/stat.h>
 
 #include "base/log.hpp"
+#include "base/option_value.hpp"
 #include "base/size.hpp"
 #include "cli/output.hpp"
 #include "os/descriptor_limit.hpp"
@@ -16,28 +16,26 @@
 namespace uzram::cli {
 namespace {
 
-constexpr std::uint64_t kDefaultPages = (std::uint64_t{16} << 20) / bench::kDataPage;
 constexpr std::size_t kListedProcesses = 8;
 
 // A positive number and nothing else.
 template <typename Number>
-Result<Number> parse_number(const std::string& option, const std::string& text,
-                            const std::string& expected) {
+Result<Number> parse_positive(const std::string& option, const std::string& text,
+                              const std::string& expected) {
   Number value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stopped != end || value <= 0) {
-    return Error{Errc::invalid_argument, 0, option + " \"" + text + "\": expected " + expected};
+  if (!take_number(text, value) || value <= 0) {
+    return refuse_option(option, text, expected);
   }
   return value;
 }
 
 Result<std::uint64_t> parse_pages(const SampleArguments& arguments) {
   if (arguments.pages) {
-    return parse_number<std::uint64_t>("--pages", *arguments.pages, "a number of pages, 1 or more");
+    return parse_positive<std::uint64_t>("--pages", *arguments.pages,
+                                         "a number of pages, 1 or more");
   }
   if (!arguments.size) {
-    return kDefaultPages;
+    return bench::kSamplePages;
   }
   const auto size = parse_size("--size", *arguments.size);
   if (!size) {
@@ -79,7 +77,7 @@ Result<bench::Sample> sample_to_file(const SampleOptions& options) {
 Result<SampleOptions> parse_sample_options(const SampleArguments& arguments) {
   SampleOptions options;
   for (const std::string& text : arguments.pids) {
-    const auto pid = parse_number<pid_t>("--pid", text, "the number of a process");
+    const auto pid = parse_positive<pid_t>("--pid", text, "the number of a process");
     if (!pid) {
       return pid.error();
     }

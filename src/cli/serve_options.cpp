@@ -1,10 +1,11 @@
 #include "cli/serve_options.hpp"
 
-#include <charconv>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/option_value.hpp"
 
 namespace uzram::cli {
 namespace {
@@ -15,12 +16,8 @@ constexpr std::string_view kAddressForms =
 Result<std::uint32_t> parse_count(std::string_view option, std::string_view text,
                                   std::uint32_t greatest) {
   std::uint32_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, problem] = std::from_chars(text.data(), end, number);
-  if (problem != std::errc{} || rest != end || number == 0 || number > greatest) {
-    return Error{Errc::invalid_argument, 0,
-                 std::string(option) + " \"" + std::string(text) +
-                     "\": expected a number from 1 to " + std::to_string(greatest)};
+  if (!take_number(text, number) || number == 0 || number > greatest) {
+    return refuse_option(option, text, "a number from 1 to " + std::to_string(greatest));
   }
   return number;
 }
@@ -95,9 +92,7 @@ Result<nbd::Listener> parse_listener(std::string_view text) {
   if (!host.empty()) {
     listener.tcp_host = host;
   }
-  const char* const end = port.data() + port.size();
-  const auto [rest, problem] = std::from_chars(port.data(), end, listener.tcp_port);
-  if (problem != std::errc{} || rest != end) {
+  if (!take_number(port, listener.tcp_port)) {
     Error bad_port = refusal;
     bad_port.message += "; PORT is a number from 0 (any free one) to 65535";
     return bad_port;

@@ -1,10 +1,10 @@
 #include "control/device_option.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <vector>
 
+#include "base/option_value.hpp"
 #include "base/size.hpp"
 #include "codec/codec.hpp"
 
@@ -14,27 +14,14 @@ namespace {
 constexpr std::size_t kLongestName = 64;
 constexpr std::uint32_t kMostStreams = 4096;
 
-Error refuse(std::string_view option, std::string_view value, std::string_view expected) {
-  return {
-      Errc::invalid_argument, 0,
-      std::string(option) + " \"" + std::string(value) + "\": expected " + std::string(expected)};
-}
-
-template <typename T>
-bool parse_number(std::string_view text, T& number) noexcept {
-  const char* const end = text.data() + text.size();
-  const auto [rest, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc{} && rest == end;
-}
-
 Result<void> set_name(DeviceSettings& device, std::string_view option, std::string_view value) {
   const bool clean = std::all_of(value.begin(), value.end(), [](char byte) {
     return byte >= ' ' && byte <= '~' && byte != '/';
   });
   // It names a socket, and is part of URIs and JSON.
   if (value.empty() || value.size() > kLongestName || !clean || value == "." || value == "..") {
-    return refuse(option, value,
-                  "1 to 64 printable ASCII characters without \"/\", not \".\" or \"..\"");
+    return refuse_option(option, value,
+                         "1 to 64 printable ASCII characters without \"/\", not \".\" or \"..\"");
   }
   device.options.name = value;
   return {};
@@ -45,7 +32,7 @@ Result<std::uint64_t> parse_rounded(std::string_view option, std::string_view va
                                     std::uint64_t greatest) {
   auto bytes = parse_size(option, value);
   if (bytes && *bytes > greatest) {
-    return refuse(option, value, "at most " + format_size(greatest));
+    return refuse_option(option, value, "at most " + format_size(greatest));
   }
   return bytes ? round_up(*bytes, kDefaultPageSize) : bytes;
 }
@@ -56,7 +43,7 @@ Result<void> set_size(DeviceSettings& device, std::string_view option, std::stri
     return bytes.error();
   }
   if (*bytes == 0) {
-    return refuse(option, value, "a size greater than 0, such as 512M");
+    return refuse_option(option, value, "a size greater than 0, such as 512M");
   }
   device.options.disksize_bytes = *bytes;
   return {};
@@ -77,7 +64,7 @@ Result<void> set_mem_limit(DeviceSettings& device, std::string_view option,
 Result<void> set_mode(DeviceSettings& device, std::string_view option, std::string_view value) {
   const std::optional<Mode> mode = mode_from_name(value);
   if (!mode) {
-    return refuse(option, value, "nowait, async or auto");
+    return refuse_option(option, value, "nowait, async or auto");
   }
   device.options.mode = *mode;
   return {};
@@ -85,8 +72,9 @@ Result<void> set_mode(DeviceSettings& device, std::string_view option, std::stri
 
 Result<void> set_workers(DeviceSettings& device, std::string_view option, std::string_view value) {
   std::uint32_t workers = 0;
-  if (!parse_number(value, workers) || workers > kMaxWorkers) {
-    return refuse(option, value, "a number from 1 to 256, or 0 for as many as there are CPUs");
+  if (!take_number(value, workers) || workers > kMaxWorkers) {
+    return refuse_option(option, value,
+                         "a number from 1 to 256, or 0 for as many as there are CPUs");
   }
   device.options.workers = workers;
   return {};
@@ -94,8 +82,8 @@ Result<void> set_workers(DeviceSettings& device, std::string_view option, std::s
 
 Result<void> set_streams(DeviceSettings& device, std::string_view option, std::string_view value) {
   std::uint32_t streams = 0;
-  if (!parse_number(value, streams) || streams > kMostStreams) {
-    return refuse(option, value, "a number from 1 to 4096, or 0 for one per CPU");
+  if (!take_number(value, streams) || streams > kMostStreams) {
+    return refuse_option(option, value, "a number from 1 to 4096, or 0 for one per CPU");
   }
   device.options.max_comp_streams = streams;
   return {};
@@ -104,7 +92,7 @@ Result<void> set_streams(DeviceSettings& device, std::string_view option, std::s
 Result<void> set_block_size(DeviceSettings& device, std::string_view option,
                             std::string_view value) {
   if (value != "512" && value != "4096") {
-    return refuse(option, value, "512 or 4096");
+    return refuse_option(option, value, "512 or 4096");
   }
   device.logical_block_bytes = value == "512" ? 512 : 4096;
   return {};
@@ -122,15 +110,15 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
   }
   if (key == "algorithm") {
     if (codec::find(value) == nullptr) {
-      return refuse(option, value, "one of " + codec::names());
+      return refuse_option(option, value, "one of " + codec::names());
     }
     device.options.algorithm = value;
     return {};
   }
   if (key == "level") {
     int level = 0;
-    if (!parse_number(value, level)) {
-      return refuse(option, value, "a whole number");
+    if (!take_number(value, level)) {
+      return refuse_option(option, value, "a whole number");
     }
     device.options.level = level;
     return {};
@@ -195,7 +183,7 @@ Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
     seen.push_back(key);
     if (key == "read-only") {
       if (equals != std::string_view::npos) {
-        return refuse(option, item.substr(equals + 1), "no value");
+        return refuse_option(option, item.substr(equals + 1), "no value");
       }
       device.read_only = true;
     } else if (equals == std::string_view::npos) {

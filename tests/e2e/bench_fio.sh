@@ -16,6 +16,9 @@ no_fio() { ! pgrep -f "^fio .*$work/" >/dev/null; }
 
 start_server --name disk --size 64M
 
+# Beyond what the runs may use.
+expect_success nbd disk fill 16M 1M 1
+
 step 'six tests for one and two jobs'
 expect_success "$run" "$(uri_of disk)" --yes --size 16M --jobs 1-2 --rounds 1 --json "$work/a.json"
 expect_equal 'rows' "$(rows "$work/a.json")" $((2 * 2 * 8))
@@ -45,7 +48,11 @@ expect_equal 'requests in flight' \
 step 'without --yes nothing is written'
 "$run" "$(uri_of disk)" --size 16M --json "$work/d.json" 2>"$work/refused" &&
   fail 'a run without --yes began'
-grep -q -- '--yes' "$work/refused" || fail "no word of --yes: $(cat "$work/refused")"
+grep -q -- 'first 16777216 bytes.*--yes' "$work/refused" ||
+  fail "no word of the range or --yes: $(cat "$work/refused")"
+
+step 'what lies beyond the size is as it was'
+expect_success nbd disk check 16M 1M 1
 
 step 'an interrupted run leaves nothing'
 "$run" "$(uri_of disk)" --yes --size 16M --jobs 4 --runtime 60 --json "$work/e.json" \

@@ -61,9 +61,12 @@ grep -q 'disk.nbd.*server' "$work/run.err" || fail "it does not say why: $(cat "
 step 'an export that holds something wants consent'
 start_server --name disk --size 64M
 expect_success nbd disk fill 0 1M 1
-expect_refusal 2 '--yes' pages "${small[@]}" --buffer-random --target "$(uri_of disk)"
+expect_success nbd disk fill 4M 1M 2
+expect_refusal 2 'target nbd[^ ]*: the first 4M .*--yes' pages "${small[@]}" --buffer-random --target "$(uri_of disk)"
 expect_success nbd disk check 0 1M 1
 expect_success "$UZRAM" bench pages "${small[@]}" --buffer-random --target "$(uri_of disk)" --yes
+# The rest is as it was.
+expect_success nbd disk check 4M 1M 2
 stop_server
 
 step 'an ordinary user'
@@ -85,7 +88,7 @@ fi
 truncate -s 64M "$work/image"
 disk=$(losetup --find --show "$work/image")
 at_exit "losetup -d $disk"
-expect_refusal 2 "$disk.*--yes" pages "${small[@]}" --buffer-random --target "$disk"
+expect_refusal 2 "$disk.*first 4M.*--yes" pages "${small[@]}" --buffer-random --target "$disk"
 mkfs.ext4 -q "$disk"
 mkdir "$work/mnt"
 mount "$disk" "$work/mnt"

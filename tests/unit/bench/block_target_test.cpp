@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "bench/runner.hpp"
+#include "bench/suite.hpp"
 #include "bench/target.hpp"
 #include "os/block_device.hpp"
 #include "os/kernel_zram.hpp"
@@ -168,6 +171,28 @@ TEST_F(BlockTargetTest, one_that_does_not_discard_is_zeroed_and_says_so) {
   EXPECT_TRUE(std::all_of(zeroed.get(), zeroed.get() + kPage,
                           [](std::byte value) { return value == std::byte{0}; }));
   EXPECT_EQ(std::memcmp(page_at(4 * kMiB).get(), page.get(), kPage), 0);
+}
+
+TEST_F(BlockTargetTest, the_results_say_which_target_was_zeroed) {
+  auto without = LoopDevice::make_without_discard(8 * kMiB);
+  ASSERT_TRUE(without) << without.error().message;
+  SuiteOptions options;
+  options.targets = {(*without)->path()};
+  options.size = "4M";
+  options.rounds = "2";
+  options.jobs = "1";
+  options.verify = "crc32c";
+  options.data.buffer_random = true;
+  options.yes = true;
+  const auto plan = make_plan("streams", options);
+  ASSERT_TRUE(plan) << plan.error().message;
+  const std::atomic<bool> stop{false};
+  const auto results = run_plan(*plan, stop, -1);
+  ASSERT_TRUE(results) << results.error().message;
+  const std::string note = (*without)->path() +
+                           " does not discard: it was zeroed before each use, and reads of holes "
+                           "find zeroes";
+  EXPECT_EQ(std::count(results->notes.begin(), results->notes.end(), note), 1);
 }
 
 TEST_F(BlockTargetTest, one_smaller_than_the_run_is_refused_with_both_sizes) {
