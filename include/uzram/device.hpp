@@ -73,6 +73,9 @@ struct DeviceOptions {
   // many as this process has CPUs. At most kMaxWorkers. The threads belong to the process, which has
   // as many as the most demanding of its devices asks for.
   std::uint32_t workers = 0;
+  // A thread of the process takes room for the pool before it is needed and compacts the pool when
+  // much of it is holes. Without it writes take room themselves, and compact when they find none.
+  bool background = true;
 };
 
 // Statistics under the names and with the meanings of zram's mm_stat and io_stat. Bytes or counts.

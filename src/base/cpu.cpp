@@ -88,4 +88,17 @@ bool bind_to_cpu_slot(std::uint32_t slot) noexcept {
   return bound;
 }
 
+void avoid_cpu_slot(std::uint32_t slot) noexcept {
+  with_affinity([slot](cpu_set_t* set, std::size_t bytes) {
+    std::uint32_t passed = 0;
+    for (std::size_t cpu = 0; cpu < bytes * 8 && CPU_COUNT_S(bytes, set) > 1; ++cpu) {
+      if (CPU_ISSET_S(cpu, bytes, set) && passed++ == slot) {
+        CPU_CLR_S(cpu, bytes, set);
+        break;
+      }
+    }
+    sched_setaffinity(0, bytes, set);
+  });
+}
+
 }  // namespace uzram

@@ -22,4 +22,8 @@ namespace uzram {
 // is no such slot, or the system refuses.
 bool bind_to_cpu_slot(std::uint32_t slot) noexcept;
 
+// Lets the calling thread run on all CPUs of this process but that of the slot, however the thread
+// that started it was bound; on all when there are no others.
+void avoid_cpu_slot(std::uint32_t slot) noexcept;
+
 }  // namespace uzram

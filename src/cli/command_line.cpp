@@ -53,6 +53,8 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   add_shorthand(serve, into, "level", "NUMBER", level_help());
   add_shorthand(serve, into, "mode", "MODE", "Who does the work [auto]: nowait, async or auto");
   add_shorthand(serve, into, "workers", "NUMBER", "Threads for async and auto [0: one per CPU]");
+  add_shorthand(serve, into, "background", "on|off",
+                "Take room ahead and compact in a thread of its own [on]");
   add_shorthand(serve, into, "mem-limit", "SIZE", "Most memory the pool may take [0: no limit]");
   add_shorthand(serve, into, "max-comp-streams", "NUMBER",
                 "Compression streams shared by all threads [0: one per CPU]");

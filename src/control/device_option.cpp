@@ -129,6 +129,13 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
   if (key == "workers") {
     return set_workers(device, option, value);
   }
+  if (key == "background") {
+    if (value != "on" && value != "off") {
+      return refuse_option(option, value, "on or off");
+    }
+    device.options.background = value == "on";
+    return {};
+  }
   if (key == "mem-limit") {
     return set_mem_limit(device, option, value);
   }

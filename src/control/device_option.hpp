@@ -26,7 +26,8 @@ struct DeviceSettings {
 
 // The keys of this build, for help and messages.
 inline constexpr std::string_view kDeviceKeys =
-    "name, size, algorithm, level, mode, workers, mem-limit, max-comp-streams, block-size, read-only";
+    "name, size, algorithm, level, mode, workers, background, mem-limit, "
+    "max-comp-streams, block-size, read-only";
 
 // Sets one key. `option` is how messages call it: "--size" or "--device size".
 Result<void> set_device_key(DeviceSettings& device, std::string_view option, std::string_view key,

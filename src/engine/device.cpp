@@ -56,7 +56,11 @@ Device::Impl::Impl(DeviceOptions device_options, std::unique_ptr<engine::PageTab
     : options(std::move(device_options)),
       page_shift(static_cast<std::uint32_t>(std::countr_zero(options.page_size_bytes))),
       store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes),
-      executor(*this) {}
+      executor(*this) {
+  if (options.background) {
+    upkeep.emplace(store);
+  }
+}
 
 Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   if (auto checked = check_options(options); !checked) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "uzram/device.hpp"
@@ -16,6 +17,7 @@
 #include "base/mutex.hpp"
 #include "engine/executor.hpp"
 #include "engine/page_store.hpp"
+#include "engine/upkeep.hpp"
 
 namespace uzram {
 
@@ -38,6 +40,8 @@ struct Device::Impl {
   const DeviceOptions options;
   const std::uint32_t page_shift;
   engine::PageStore store;
+  // None when nothing is to be done in the background.
+  std::optional<engine::Upkeep> upkeep;
   // Last: its workers use the rest.
   engine::Executor executor;
 

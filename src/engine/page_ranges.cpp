@@ -6,6 +6,13 @@
 #include "engine/page_store.hpp"
 
 namespace uzram::engine {
+namespace {
+
+// Compaction empties this fraction of the pool at a time, so that copies need little room.
+constexpr std::uint32_t kRoundShare = 16;
+constexpr std::uint32_t kMinRound = 64;
+
+}  // namespace
 
 void PageStore::drop(PageIndex first, PageIndex end, Tally& tally) noexcept {
   tally.add(Counter::notify_free, static_cast<std::int64_t>(end - first));
@@ -52,23 +59,39 @@ std::uint64_t PageStore::compact() noexcept {
   return compact_locked();
 }
 
+bool PageStore::compact_some() noexcept {
+  const MutexLock lock(compaction_mutex_);
+  if (is_hopeless(hopeless_for_some_bytes_)) {
+    return false;
+  }
+  const std::uint64_t used_before = pool_->used_bytes();
+  const std::uint32_t occupied = pool_->occupied_spans();
+  const bool gained = compact_spans(std::max(occupied / kRoundShare, kMinRound)) &&
+                      pool_->occupied_spans() < occupied;
+  hopeless_for_some_bytes_ = gained ? 0 : pool_->free_bytes();
+  pool_->trim_to_reserve();
+  count_compacted(used_before);
+  return gained;
+}
+
+bool PageStore::is_hopeless(std::uint64_t& hopeless_bytes) noexcept {
+  const std::uint64_t free_bytes = pool_->free_bytes();
+  hopeless_bytes = std::min(hopeless_bytes, free_bytes);
+  return hopeless_bytes != 0 && free_bytes <= hopeless_bytes + hopeless_bytes / 8;
+}
+
+std::uint64_t PageStore::count_compacted(std::uint64_t used_before) noexcept {
+  const std::uint64_t used = pool_->used_bytes();
+  const std::uint64_t freed = used_before > used ? used_before - used : 0;
+  stats_.add(Counter::pages_compacted, static_cast<std::int64_t>(freed / os::kSystemPage));
+  return freed;
+}
+
 std::uint64_t PageStore::compact_locked() noexcept {
-  // Victims are this fraction of the pool at a time, so that their copies need little room.
-  constexpr std::uint32_t kRoundShare = 16;
-  constexpr std::uint32_t kMinRound = 64;
   caches_.drain();
   const std::uint64_t used_before = pool_->used_bytes();
   std::uint32_t occupied = pool_->occupied_spans();
-  while (pool_->choose_victims(std::max(occupied / kRoundShare, kMinRound)) != 0) {
-    {
-      PoolCache cache(*pool_);
-      cache.set_fresh_only(true);
-      FreeBatch batch(*pool_);
-      move_victims(cache, batch);
-      batch.flush();
-      cache.drain();
-    }
-    pool_->release_victims();
+  while (compact_spans(std::max(occupied / kRoundShare, kMinRound))) {
     pool_->trim();
     const std::uint32_t now = pool_->occupied_spans();
     if (now >= occupied) {
@@ -76,10 +99,23 @@ std::uint64_t PageStore::compact_locked() noexcept {
     }
     occupied = now;
   }
-  const std::uint64_t used = pool_->used_bytes();
-  const std::uint64_t freed = used_before > used ? used_before - used : 0;
-  stats_.add(Counter::pages_compacted, static_cast<std::int64_t>(freed / os::kSystemPage));
-  return freed;
+  return count_compacted(used_before);
+}
+
+bool PageStore::compact_spans(std::uint32_t max_spans) noexcept {
+  if (pool_->choose_victims(max_spans) == 0) {
+    return false;
+  }
+  {
+    PoolCache cache(*pool_);
+    cache.set_fresh_only(true);
+    FreeBatch batch(*pool_);
+    move_victims(cache, batch);
+    batch.flush();
+    cache.drain();
+  }
+  pool_->release_victims();
+  return true;
 }
 
 void PageStore::move_victims(PoolCache& cache, FreeBatch& batch) noexcept {

@@ -291,9 +291,7 @@ void PageStore::replaced(Entry before, Entry after, Tally& tally) noexcept {
 void PageStore::make_room() noexcept {
   caches_.drain();
   const MutexLock lock(compaction_mutex_);
-  const std::uint64_t free_bytes = pool_->free_bytes();
-  hopeless_bytes_ = std::min(hopeless_bytes_, free_bytes);
-  if (free_bytes > pool_->used_bytes() / 16 && free_bytes > hopeless_bytes_ + hopeless_bytes_ / 8) {
+  if (pool_->free_bytes() > pool_->used_bytes() / 16 && !is_hopeless(hopeless_bytes_)) {
     const std::uint32_t occupied = pool_->occupied_spans();
     compact_locked();
     hopeless_bytes_ = pool_->occupied_spans() < occupied ? 0 : pool_->free_bytes();

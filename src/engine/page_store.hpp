@@ -59,6 +59,8 @@ class PageStore {
 
   // Moves objects out of sparsely used spans. Returns the bytes given back to the system.
   std::uint64_t compact() noexcept;
+  // A part of that, some milliseconds long. Returns whether there may be more to gain.
+  bool compact_some() noexcept;
 
   [[nodiscard]] PageTable& table() noexcept { return *table_; }
   [[nodiscard]] const PageTable& table() const noexcept { return *table_; }
@@ -93,6 +95,13 @@ class PageStore {
 
   bool drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch, Tally& tally) noexcept;
   std::uint64_t compact_locked() noexcept UZRAM_REQUIRES(compaction_mutex_);
+  // Empties at most `max_spans` spans of a kind. Returns whether any could be emptied.
+  bool compact_spans(std::uint32_t max_spans) noexcept UZRAM_REQUIRES(compaction_mutex_);
+  // Not worth trying: an attempt that left `hopeless_bytes` free gained nothing, and little has
+  // become free since. 0: there was none.
+  bool is_hopeless(std::uint64_t& hopeless_bytes) noexcept UZRAM_REQUIRES(compaction_mutex_);
+  // Adds to pages_compacted what the pool has shrunk by. Returns it in bytes.
+  std::uint64_t count_compacted(std::uint64_t used_before) noexcept;
   void move_victims(PoolCache& cache, FreeBatch& batch) noexcept;
   Errc move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept;
 
@@ -108,6 +117,8 @@ class PageStore {
   // What was free after a compaction that emptied no span: trying again is of no use until there is
   // more.
   std::uint64_t hopeless_bytes_ UZRAM_GUARDED_BY(compaction_mutex_) = 0;
+  // The same of compact_some, which tries less.
+  std::uint64_t hopeless_for_some_bytes_ UZRAM_GUARDED_BY(compaction_mutex_) = 0;
 };
 
 }  // namespace uzram::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 namespace uzram::engine {
@@ -80,16 +81,28 @@ void Pool::push_reserve(SpanIndex index) noexcept {
 
 std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept {
   for (;;) {
+    std::uint32_t taken = 0;
+    bool runs_low = false;
     {
       const MutexLock lock(mutex_);
-      const std::uint32_t taken = take_locked(demand, false, out);
-      if (taken != 0) {
-        return taken;
-      }
+      const std::uint32_t before = reserve_spans_;
+      taken = take_locked(demand, false, out);
+      runs_low = reserve_spans_ < before && reserve_spans_ < ahead_spans() / 2;
     }
-    if (grow(demand.use) != Errc::ok) {
+    if (runs_low && keeper_ != nullptr) {
+      keeper_->pool_wants_care();
+    }
+    if (taken != 0) {
+      return taken;
+    }
+    if (grow(demand.use) == Errc::ok) {
+      continue;
+    }
+    // Room that somebody else has claimed or is giving back may be all that is left.
+    if (moving_.load(std::memory_order_acquire) == 0) {
       break;
     }
+    std::this_thread::yield();
   }
   if (demand.fresh_only) {
     return 0;
@@ -210,13 +223,34 @@ void Pool::put_back(const Extent16& extent) noexcept {
 }
 
 void Pool::give_back(std::span<const Extent16> extents) noexcept {
+  bool holey = false;
   {
     const MutexLock lock(mutex_);
     for (const Extent16& extent : extents) {
       put_back(extent);
     }
+    holey = is_holey_locked();
+  }
+  if (holey && keeper_ != nullptr && !told_of_holes_.load(std::memory_order_relaxed) &&
+      !told_of_holes_.exchange(true, std::memory_order_seq_cst)) {
+    keeper_->pool_wants_care();
   }
   return_surplus(kReserveSlackSpans);
+}
+
+std::uint32_t Pool::ahead_spans() const noexcept {
+  return std::clamp(present_spans_.load(std::memory_order_relaxed) / 64, kMinAheadSpans,
+                    kMaxAheadSpans);
+}
+
+bool Pool::is_holey_locked() const noexcept {
+  const std::uint64_t present = present_spans_.load(std::memory_order_relaxed);
+  return present >= kMinHoleySpans && listed_free_units_ > present * (kSpanUnits / kHoleyShare);
+}
+
+bool Pool::is_holey() noexcept {
+  const MutexLock lock(mutex_);
+  return is_holey_locked();
 }
 
 void Pool::return_surplus(std::uint32_t slack) noexcept {
@@ -227,13 +261,17 @@ void Pool::return_surplus(std::uint32_t slack) noexcept {
       const MutexLock lock(mutex_);
       count = surplus(slack, spans);
     }
-    return_spans(std::span(spans).first(count));
+    if (count != 0) {
+      return_spans(std::span(spans).first(count));
+      moving_.fetch_sub(1, std::memory_order_release);
+    }
   } while (count == spans.size());
 }
 
 std::uint32_t Pool::surplus(std::uint32_t slack, std::span<SpanIndex> out) noexcept {
-  const std::uint32_t keep =
-      std::max(kMinReserveSpans, present_spans_.load(std::memory_order_relaxed) / 64);
+  // With a keeper, what it holds ready is no surplus.
+  const std::uint32_t least = keeper_ == nullptr || slack == 0 ? kMinReserveSpans : ahead_spans();
+  const std::uint32_t keep = std::max(least, present_spans_.load(std::memory_order_relaxed) / 64);
   if (reserve_spans_ <= keep + slack) {
     return 0;
   }
@@ -245,6 +283,7 @@ std::uint32_t Pool::surplus(std::uint32_t slack, std::span<SpanIndex> out) noexc
     reserve_ = span.next;
     --reserve_spans_;
   }
+  moving_.fetch_add(count == 0 ? 0 : 1, std::memory_order_relaxed);
   return count;
 }
 
@@ -318,7 +357,10 @@ void Pool::release_victims() noexcept {
 }
 
 std::uint64_t Pool::used_max_bytes() const noexcept {
-  return std::uint64_t{present_max_.load(std::memory_order_relaxed)} * kSpanBytes;
+  // What has been claimed and is not installed yet counts as used.
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  return std::uint64_t{std::max(present_max_.load(std::memory_order_relaxed), present)} *
+         kSpanBytes;
 }
 
 void Pool::reset_used_max() noexcept {

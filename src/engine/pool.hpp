@@ -44,6 +44,16 @@ constexpr std::uint32_t units_for(std::uint32_t bytes) noexcept {
   return (bytes + kPlaceUnit - 1) / kPlaceUnit;
 }
 
+// Is told that a pool has little room in reserve or many holes.
+class PoolKeeper {
+ public:
+  // Threads: any, without a lock of the pool held. Cost: that of a few nanoseconds, most times.
+  virtual void pool_wants_care() noexcept = 0;
+
+ protected:
+  ~PoolKeeper() = default;
+};
+
 class Pool {
  public:
   static Result<std::unique_ptr<Pool>> create(const std::string& name,
@@ -74,6 +84,17 @@ class Pool {
   // Brings units back, in any order.
   void give_back(std::span<const Extent16> extents) noexcept;
 
+  // Who takes care of the pool from now on; nullptr: nobody. REQUIRES: no other thread uses it yet,
+  // or any more.
+  void set_keeper(PoolKeeper* keeper) noexcept { keeper_ = keeper; }
+  // Takes room from the system until the reserve is what it should be while the pool grows. Stops
+  // at the limit and where the system has no memory to give.
+  void grow_ahead() noexcept;
+  // Whether so much of the pool is holes between objects that compaction is worth its while.
+  [[nodiscard]] bool is_holey() noexcept;
+  // The keeper wants to be told of holes again.
+  void care_taken() noexcept { told_of_holes_.store(false, std::memory_order_seq_cst); }
+
   // Compaction, by one thread at a time. Chooses the emptiest spans of objects and of raw pages as
   // victims: only those with at least a sixteenth free, at most `max_spans` of each, and no more
   // than half of those there are, so that what they hold has somewhere to go even when the pool
@@ -87,6 +108,8 @@ class Pool {
   void release_victims() noexcept;
   // Gives back what the reserve need not keep at all.
   void trim() noexcept { return_surplus(0); }
+  // Gives back what the reserve need not keep while the device is in use.
+  void trim_to_reserve() noexcept { return_surplus(1); }
   // Spans that hold or may hold objects: neither absent nor wholly free.
   [[nodiscard]] std::uint32_t occupied_spans() const noexcept;
 
@@ -124,6 +147,12 @@ class Pool {
   static constexpr std::uint32_t kMinGrowSpans = 4;
   static constexpr std::uint32_t kMaxGrowSpans = 32;
   static constexpr std::uint32_t kMinReserveSpans = 4;
+  // What the keeper holds in reserve, as far as a sixty-fourth of the pool goes.
+  static constexpr std::uint32_t kMinAheadSpans = 8;
+  static constexpr std::uint32_t kMaxAheadSpans = 64;
+  // A twelfth of a pool of at least so many spans: it has holes enough.
+  static constexpr std::uint32_t kHoleyShare = 12;
+  static constexpr std::uint32_t kMinHoleySpans = 64;
 
   struct SpanRange {
     SpanIndex first = 0;
@@ -140,6 +169,8 @@ class Pool {
   void link(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void unlink(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void push_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  [[nodiscard]] std::uint32_t ahead_spans() const noexcept UZRAM_REQUIRES(mutex_);
+  [[nodiscard]] bool is_holey_locked() const noexcept UZRAM_REQUIRES(mutex_);
 
   std::uint32_t take_locked(const Demand& demand, bool thorough, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
@@ -162,6 +193,9 @@ class Pool {
   SpanRange claim_absent(std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
   // Populated spans become usable.
   void install(SpanRange range, SpanUse use) noexcept UZRAM_REQUIRES(mutex_);
+  // A claim comes to nothing.
+  void give_up(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
+  // The spans are absent again.
   void unclaim(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
   Errc add_chunk() noexcept UZRAM_REQUIRES(mutex_);
   Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);
@@ -173,11 +207,16 @@ class Pool {
   void return_spans(std::span<SpanIndex> spans) noexcept;
 
   Room& room_;
+  PoolKeeper* keeper_ = nullptr;
+  // The keeper knows, and has not said that it is done.
+  std::atomic<bool> told_of_holes_{false};
   os::MemoryFile file_;
   const std::uint32_t page_units_;
   std::atomic<std::uint64_t> limit_bytes_;
   std::atomic<std::uint32_t> present_spans_{0};
   std::atomic<std::uint32_t> present_max_{0};
+  // Batches of spans on their way from absent to present or back.
+  std::atomic<std::uint32_t> moving_{0};
   std::atomic<std::uint64_t> metadata_bytes_{0};
   // Mapped address of each chunk; written once.
   std::unique_ptr<std::atomic<std::byte*>[]> bases_;

@@ -21,9 +21,29 @@ Errc Pool::grow(SpanUse use) noexcept {
       install(range, use);
       return Errc::ok;
     }
-    unclaim(range);
+    give_up(range);
   }
   return Errc::no_space;
+}
+
+void Pool::grow_ahead() noexcept {
+  const auto is_low = [this] {
+    const MutexLock lock(mutex_);
+    return reserve_spans_ < ahead_spans();
+  };
+  while (is_low()) {
+    const SpanRange range = claim(SpanUse::objects, kMaxGrowSpans);
+    if (range.count == 0) {
+      return;
+    }
+    const Errc populated = populate(range);
+    const MutexLock lock(mutex_);
+    if (populated != Errc::ok) {
+      give_up(range);
+      return;
+    }
+    install(range, SpanUse::objects);
+  }
 }
 
 Pool::SpanRange Pool::claim(SpanUse use, std::uint32_t most) noexcept {
@@ -56,6 +76,7 @@ void Pool::install(SpanRange range, SpanUse use) noexcept {
       push_reserve(index);
     }
   }
+  moving_.fetch_sub(1, std::memory_order_release);
   const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
   drain_below_spans_ = std::max(drain_below_spans_, present);
   present_max_.store(std::max(present_max_.load(std::memory_order_relaxed), present),
@@ -108,7 +129,13 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
   }
   chunk.absent_spans -= count;
   present_spans_.fetch_add(count, std::memory_order_relaxed);
+  moving_.fetch_add(1, std::memory_order_relaxed);
   return {first_absent_chunk_ * kSpansPerChunk + first, count};
+}
+
+void Pool::give_up(SpanRange range) noexcept {
+  moving_.fetch_sub(1, std::memory_order_release);
+  unclaim(range);
 }
 
 void Pool::unclaim(SpanRange range) noexcept {

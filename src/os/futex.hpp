@@ -8,12 +8,17 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace uzram::os {
 
 // Sleeps while *word == expected, until woken (or spuriously).
 void futex_wait(const std::atomic<std::uint32_t>* word, std::uint32_t expected) noexcept;
+
+// The same for at most `time`.
+void futex_wait_for(const std::atomic<std::uint32_t>* word, std::uint32_t expected,
+                    std::chrono::nanoseconds time) noexcept;
 
 // Wakes at most `count` sleepers.
 void futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept;

@@ -239,6 +239,8 @@ class Disturber {
 };
 
 void check_structure(Device& device) {
+  // Nothing is to change meanwhile.
+  device.impl().upkeep.reset();
   engine::PageStore& store = device.impl().store;
   store.caches().drain();
   std::uint64_t units = 0;

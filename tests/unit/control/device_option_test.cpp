@@ -41,7 +41,8 @@ TEST(DeviceOption, size_alone_gives_the_defaults) {
 TEST(DeviceOption, every_key_is_taken) {
   const auto device = parse_device(
       "name=my "
-      "disk,size=1G,algorithm=zstd,level=-5,mode=async,workers=3,mem-limit=8M,max-comp-streams=4,"
+      "disk,size=1G,algorithm=zstd,level=-5,mode=async,workers=3,background=off,mem-limit=8M,max-"
+      "comp-streams=4,"
       "block-size=512,read-only",
       0);
   ASSERT_TRUE(device.has_value()) << device.error().message;
@@ -51,6 +52,7 @@ TEST(DeviceOption, every_key_is_taken) {
   EXPECT_EQ(device->options.level, -5);
   EXPECT_EQ(device->options.mode, Mode::async);
   EXPECT_EQ(device->options.workers, 3U);
+  EXPECT_FALSE(device->options.background);
   EXPECT_EQ(device->options.mem_limit_bytes, 8 * kMiB);
   EXPECT_EQ(device->options.max_comp_streams, 4U);
   EXPECT_EQ(device->logical_block_bytes, 512U);
@@ -115,6 +117,11 @@ TEST(DeviceOption, workers_are_a_number_and_need_a_mode_that_has_them) {
   expect_refused("size=1M,workers=257", {"257", "256"});
   expect_refused("size=1M,workers=many", {"many", "--device workers"});
   expect_refused("size=1M,mode=nowait,workers=2", {"workers 2", "async or auto"});
+}
+
+TEST(DeviceOption, background_is_on_or_off) {
+  EXPECT_TRUE(parse_device("size=1M,background=on", 0)->options.background);
+  expect_refused("size=1M,background=yes", {"--device background", "\"yes\"", "on or off"});
 }
 
 TEST(DeviceOption, stream_counts_and_block_sizes_out_of_range_are_refused) {

@@ -157,7 +157,8 @@ TEST(Device, counts_as_zram_does) {
   EXPECT_GT(stats.compr_data_size, 4096U + 1000U);
   EXPECT_LT(stats.compr_data_size, 4096U + 3000U);
   EXPECT_GE(stats.mem_used_total, stats.compr_data_size);
-  EXPECT_EQ(stats.mem_used_max, stats.mem_used_total);
+  // Room may be taken ahead between the two.
+  EXPECT_GE(stats.mem_used_max, stats.mem_used_total);
 
   ASSERT_EQ(device->write(4096, Bytes(4096)), Errc::ok);
   stats = device->stats();
@@ -425,7 +426,10 @@ TEST(Device, discarded_data_gives_its_memory_back) {
 }
 
 TEST(Device, compact_packs_what_scattered_discards_leave) {
-  const auto device = make(256 * kMiB);
+  DeviceOptions options;
+  options.disksize_bytes = 256 * kMiB;
+  options.background = false;
+  const auto device = make(options);
   constexpr std::uint64_t kPages = 16384;
   for (std::uint64_t i = 0; i < kPages; ++i) {
     ASSERT_EQ(device->write(i * 4096, i % 8 == 7 ? random_bytes(4096, i) : compressible(4096, i)),
