@@ -49,6 +49,8 @@ struct Phase {
   bool verify = false;
   // Each pass over the range finds it written: between passes it is, not timed.
   bool refill = false;
+  // Nothing is asked of the targets for so long before it.
+  double pause_s = 0;
   // Ask the target for a flush at the end, within the time.
   bool flush = false;
 };

@@ -1,7 +1,9 @@
 #include "bench/runner.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "bench/cell.hpp"
@@ -156,6 +158,9 @@ class Runner {
   Result<void> run_phase(const Group& group, std::size_t index, std::vector<Opened>& opened) {
     Phase phase = group.phases[index];
     phase.seed = round_;
+    if (phase.pause_s > 0) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(phase.pause_s));
+    }
     // Of a phase whose passes are repeated the crews know one.
     const Phase whole = phase;
     if (phase.refill) {

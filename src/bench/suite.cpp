@@ -12,7 +12,7 @@
 namespace uzram::bench {
 namespace {
 
-constexpr std::array<SuiteInfo, 5> kSuites = {{
+constexpr std::array<SuiteInfo, 6> kSuites = {{
     {"streams", "Shared compression streams against one for each CPU, for 1 to 10 jobs",
      plan_streams},
     {"async", "Work done by the submitter, by workers, or by both", plan_async},
@@ -20,6 +20,8 @@ constexpr std::array<SuiteInfo, 5> kSuites = {{
      plan_nowait},
     {"discard", "Discards in flight, of stored data and of holes", plan_discard},
     {"pages", "Pages of real programs: each compressor, against the bare codec", plan_pages},
+    {"ageing", "Memory and speed after many random overwrites by pages of other sizes",
+     plan_ageing},
 }};
 
 // Whatever a suite has laid out: no job reaches beyond the range that its targets were made for.

@@ -58,5 +58,6 @@ struct SuiteInfo {
 [[nodiscard]] Result<Plan> plan_nowait(const SuiteOptions& options);
 [[nodiscard]] Result<Plan> plan_discard(const SuiteOptions& options);
 [[nodiscard]] Result<Plan> plan_pages(const SuiteOptions& options);
+[[nodiscard]] Result<Plan> plan_ageing(const SuiteOptions& options);
 
 }  // namespace uzram::bench

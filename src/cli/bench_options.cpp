@@ -102,7 +102,7 @@ void add_nowait(CLI::App& suite, BenchArguments& into) {
 
 void add_discard(CLI::App& suite, BenchArguments& into) {
   add_common(suite, into, "engine,zram");
-  add_load(suite, into.suite, "1G", "64", "4K,1M", "1", "1", "none");
+  add_load(suite, into.suite, "1G", "64", "4K,1M", "1", "3", "none");
   add_data(suite, into.suite.data, "half compressible");
   add_text(suite, "--method", into.suite.methods, "LIST",
            "How discards are in flight [sync]: sync, a thread each");
@@ -111,6 +111,12 @@ void add_discard(CLI::App& suite, BenchArguments& into) {
 void add_pages(CLI::App& suite, BenchArguments& into) {
   add_common(suite, into, "codec,engine,zram");
   add_load(suite, into.suite, "512M", "1", "4K", "1", "1", "none");
+  add_data(suite, into.suite.data, kMachine);
+}
+
+void add_ageing(CLI::App& suite, BenchArguments& into) {
+  add_common(suite, into, "engine,zram");
+  add_load(suite, into.suite, "512M", "1", "4K", "1", "20", "none");
   add_data(suite, into.suite.data, kMachine);
 }
 
@@ -144,7 +150,8 @@ void add_bench(CLI::App& app, BenchArguments& into) {
   bench.require_subcommand(0, 1);
   bench.footer("`uzram bench SUITE --help` lists the options of a suite.");
   using AddOptions = void (*)(CLI::App&, BenchArguments&);
-  constexpr AddOptions kAdd[] = {add_streams, add_async, add_nowait, add_discard, add_pages};
+  constexpr AddOptions kAdd[] = {add_streams, add_async, add_nowait,
+                                 add_discard, add_pages, add_ageing};
   std::size_t i = 0;
   for (const bench::SuiteInfo& suite : bench::suites()) {
     kAdd[i++](*bench.add_subcommand(std::string(suite.name), std::string(suite.help)), into);

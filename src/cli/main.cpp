@@ -52,7 +52,7 @@ int run(int argc, char** argv) {
     const auto chosen = app->get_subcommand("bench")->get_subcommands();
     return chosen.empty() ? usage_error(*app,
                                         "bench: there is no suite; expected streams, async, "
-                                        "nowait, discard, pages, report or compare")
+                                        "nowait, discard, pages, ageing, report or compare")
                           : run_bench(chosen.front()->get_name(), command_line.bench);
   }
   if (app->got_subcommand("sample")) {
