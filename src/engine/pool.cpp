@@ -87,6 +87,7 @@ std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept
       const MutexLock lock(mutex_);
       const std::uint32_t before = reserve_spans_;
       taken = take_locked(demand, false, out);
+      ++activity_;
       runs_low = reserve_spans_ < before && reserve_spans_ < ahead_spans() / 2;
     }
     if (runs_low && keeper_ != nullptr) {
@@ -229,7 +230,8 @@ void Pool::give_back(std::span<const Extent16> extents) noexcept {
     for (const Extent16& extent : extents) {
       put_back(extent);
     }
-    holey = is_holey_locked();
+    holey = holes() != Holes::few;
+    ++activity_;
   }
   if (holey && keeper_ != nullptr && !told_of_holes_.load(std::memory_order_relaxed) &&
       !told_of_holes_.exchange(true, std::memory_order_seq_cst)) {
@@ -243,14 +245,17 @@ std::uint32_t Pool::ahead_spans() const noexcept {
                     kMaxAheadSpans);
 }
 
-bool Pool::is_holey_locked() const noexcept {
+Pool::Holes Pool::holes() const noexcept {
   const std::uint64_t present = present_spans_.load(std::memory_order_relaxed);
-  return present >= kMinHoleySpans && listed_free_units_ > present * (kSpanUnits / kHoleyShare);
+  if (present < kMinHoleySpans || listed_free_units_ < present * (kSpanUnits / kSomeHolesShare)) {
+    return Holes::few;
+  }
+  return listed_free_units_ < present * (kSpanUnits / kManyHolesShare) ? Holes::some : Holes::many;
 }
 
-bool Pool::is_holey() noexcept {
+Pool::Health Pool::health() noexcept {
   const MutexLock lock(mutex_);
-  return is_holey_locked();
+  return {holes(), activity_};
 }
 
 void Pool::return_surplus(std::uint32_t slack) noexcept {

@@ -90,8 +90,15 @@ class Pool {
   // Takes room from the system until the reserve is what it should be while the pool grows. Stops
   // at the limit and where the system has no memory to give.
   void grow_ahead() noexcept;
-  // Whether so much of the pool is holes between objects that compaction is worth its while.
-  [[nodiscard]] bool is_holey() noexcept;
+  // How much of the pool is holes between objects: hardly any; so many that it is worth compacting
+  // while nothing else is done; so many that it is worth compacting at any time.
+  enum class Holes : std::uint8_t { few, some, many };
+  struct Health {
+    Holes holes = Holes::few;
+    // Changes whenever room is taken or given back.
+    std::uint64_t activity = 0;
+  };
+  [[nodiscard]] Health health() noexcept;
   // The keeper wants to be told of holes again.
   void care_taken() noexcept { told_of_holes_.store(false, std::memory_order_seq_cst); }
 
@@ -150,8 +157,10 @@ class Pool {
   // What the keeper holds in reserve, as far as a sixty-fourth of the pool goes.
   static constexpr std::uint32_t kMinAheadSpans = 8;
   static constexpr std::uint32_t kMaxAheadSpans = 64;
-  // A twelfth of a pool of at least so many spans: it has holes enough.
-  static constexpr std::uint32_t kHoleyShare = 12;
+  // Holes are some from a thirty-second of the pool on, and many from a twelfth; smaller pools than
+  // this have few.
+  static constexpr std::uint32_t kSomeHolesShare = 32;
+  static constexpr std::uint32_t kManyHolesShare = 12;
   static constexpr std::uint32_t kMinHoleySpans = 64;
 
   struct SpanRange {
@@ -170,7 +179,7 @@ class Pool {
   void unlink(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void push_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   [[nodiscard]] std::uint32_t ahead_spans() const noexcept UZRAM_REQUIRES(mutex_);
-  [[nodiscard]] bool is_holey_locked() const noexcept UZRAM_REQUIRES(mutex_);
+  [[nodiscard]] Holes holes() const noexcept UZRAM_REQUIRES(mutex_);
 
   std::uint32_t take_locked(const Demand& demand, bool thorough, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
@@ -227,6 +236,7 @@ class Pool {
   std::array<std::array<SpanIndex, kBuckets>, kSpanUses> lists_ UZRAM_GUARDED_BY(mutex_){};
   std::array<std::uint32_t, kSpanUses> listed_spans_ UZRAM_GUARDED_BY(mutex_){};
   std::uint64_t listed_free_units_ UZRAM_GUARDED_BY(mutex_) = 0;
+  std::uint64_t activity_ UZRAM_GUARDED_BY(mutex_) = 0;
   // The size at which wants_drain may be true next.
   std::uint32_t drain_below_spans_ UZRAM_GUARDED_BY(mutex_) = 0;
   SpanIndex reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;

@@ -7,11 +7,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Compaction rests for so many times as long as it has worked, at least kShortestRest.
-constexpr int kRestShare = 7;
+// Compaction rests for so many times as long as it has worked, at least kShortestRest: while writes
+// go on, and while nothing does.
+constexpr int kRestShareAtWork = 7;
+constexpr int kRestShareIdle = 1;
 constexpr std::chrono::nanoseconds kShortestRest = 5ms;
-// Holes are left alone for so long: a range that is being discarded is full of them for a moment.
+// Holes are left alone for so long: a range that is being discarded is full of them for a moment. A
+// pool that has not changed for so long is idle.
 constexpr std::chrono::nanoseconds kFirstRest = 50ms;
+constexpr std::chrono::nanoseconds kIdle = 200ms;
 // How often a pool is looked at again that compaction could not help.
 constexpr std::chrono::nanoseconds kHopelessRest = 1s;
 
@@ -28,29 +32,44 @@ Upkeep::~Upkeep() {
 }
 
 std::chrono::nanoseconds Upkeep::tidy() noexcept {
-  Pool& pool = store_.pool();
-  pool.grow_ahead();
-  if (!pool.is_holey()) {
-    compact_at_ = kNotHoley;
-    pool.care_taken();
-    // What made it holey meanwhile found no reason to say so.
-    return pool.is_holey() ? kFirstRest : kNever;
+  store_.pool().grow_ahead();
+  const Pool::Health health = store_.pool().health();
+  const auto now = std::chrono::steady_clock::now();
+  if (health.holes == Pool::Holes::few) {
+    return stop();
   }
-  const auto start = std::chrono::steady_clock::now();
-  if (compact_at_ == kNotHoley) {
-    compact_at_ = start + kFirstRest;
+  if (!active_) {
+    active_ = true;
+    look_at_ = now + (health.holes == Pool::Holes::many ? kFirstRest : kIdle);
+    seen_activity_ = health.activity;
   }
   // Pokes for room come in between.
-  if (start < compact_at_) {
-    return compact_at_ - start;
+  if (now < look_at_) {
+    return look_at_ - now;
   }
-  const bool gained = store_.compact_some();
-  const auto end = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds rest =
-      gained ? std::max<std::chrono::nanoseconds>(kRestShare * (end - start), kShortestRest)
-             : kHopelessRest;
-  compact_at_ = end + rest;
+  const bool idle = health.activity == seen_activity_;
+  std::chrono::nanoseconds rest = kIdle;
+  if (idle || health.holes == Pool::Holes::many) {
+    const bool gained = store_.compact_some();
+    if (!gained && idle) {
+      return stop();
+    }
+    const auto worked = std::chrono::steady_clock::now() - now;
+    rest = !gained ? kHopelessRest
+                   : std::max<std::chrono::nanoseconds>(
+                         (idle ? kRestShareIdle : kRestShareAtWork) * worked, kShortestRest);
+  }
+  // What compaction itself did is no activity.
+  seen_activity_ = idle ? store_.pool().health().activity : health.activity;
+  look_at_ = std::chrono::steady_clock::now() + rest;
   return rest;
+}
+
+// Until somebody frees something again.
+std::chrono::nanoseconds Upkeep::stop() noexcept {
+  active_ = false;
+  store_.pool().care_taken();
+  return kNever;
 }
 
 }  // namespace uzram::engine

@@ -1,8 +1,9 @@
 // Upkeep: what the housekeeper does for one device.
 //
-// Role: takes room for the pool ahead of its use, and compacts the pool a piece at a time while more
-// of it is holes than a pool is worth having: an eighth of the time of one CPU at most, and only
-// where compaction gains something.
+// Role: takes room for the pool ahead of its use, and compacts the pool a piece at a time: while
+// writes go on, when a twelfth of it is holes, for an eighth of the time of one CPU at most; when nothing
+// is done, when a thirty-second is, for half of it. Where compaction gains nothing it is not tried again
+// before more is free.
 // Threads: as Housekeeper::Client.
 #pragma once
 
@@ -25,11 +26,14 @@ class Upkeep final : public Housekeeper::Client, public PoolKeeper {
 
  private:
   std::chrono::nanoseconds tidy() noexcept override;
+  std::chrono::nanoseconds stop() noexcept;
 
   PageStore& store_;
-  // When holes are to be looked at next.
-  static constexpr std::chrono::steady_clock::time_point kNotHoley{};
-  std::chrono::steady_clock::time_point compact_at_ = kNotHoley;
+  // Holes are being dealt with: when they are to be looked at next, and the pool's activity when they
+  // were last.
+  bool active_ = false;
+  std::chrono::steady_clock::time_point look_at_{};
+  std::uint64_t seen_activity_ = 0;
   const std::shared_ptr<Housekeeper> keeper_;
 };
 
