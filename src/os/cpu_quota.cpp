@@ -5,31 +5,43 @@
 #include <new>
 #include <string_view>
 
+#include "base/option_value.hpp"
 #include "os/control_group.hpp"
 #include "os/proc_text.hpp"
 
 namespace uzram::os {
 namespace {
 
-std::optional<double> ratio(std::optional<std::uint64_t> quota_us,
-                            std::optional<std::uint64_t> period_us) noexcept {
-  if (!quota_us || !period_us || *quota_us == 0 || *period_us == 0) {
+// CPUs, when each text is a number and nothing else.
+std::optional<double> ratio(std::string_view quota_us, std::string_view period_us) noexcept {
+  std::uint64_t quota = 0;
+  std::uint64_t period = 0;
+  if (!take_number(quota_us, quota) || !take_number(period_us, period) || quota == 0 ||
+      period == 0) {
     return std::nullopt;
   }
-  return static_cast<double>(*quota_us) / static_cast<double>(*period_us);
+  return static_cast<double>(quota) / static_cast<double>(period);
+}
+
+// The one line of a group's file, without its end.
+std::string read_line(const ControlGroup& group, const char* name) {
+  std::string text = slurp(group.directory + "/" + name).value_or("");
+  if (text.ends_with('\n')) {
+    text.pop_back();
+  }
+  return text;
 }
 
 std::optional<double> quota_of(const ControlGroup& group) {
   if (group.version == GroupVersion::v2) {
     // "QUOTA PERIOD", QUOTA "max" for none.
-    const std::string text = slurp(group.directory + "/cpu.max").value_or("");
-    std::string_view rest = text;
-    const std::string_view quota = take_until(rest, ' ');
-    return ratio(leading_number(quota), leading_number(rest));
+    const std::string line = read_line(group, "cpu.max");
+    std::string_view period = line;
+    const std::string_view quota = take_until(period, ' ');
+    return ratio(quota, period);
   }
   // -1, which is no such number, for none.
-  return ratio(leading_number(slurp(group.directory + "/cpu.cfs_quota_us").value_or("")),
-               leading_number(slurp(group.directory + "/cpu.cfs_period_us").value_or("")));
+  return ratio(read_line(group, "cpu.cfs_quota_us"), read_line(group, "cpu.cfs_period_us"));
 }
 
 }  // namespace

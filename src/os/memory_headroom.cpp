@@ -7,13 +7,11 @@
 #include <limits>
 #include <new>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/mutex.hpp"
 #include "base/size.hpp"
