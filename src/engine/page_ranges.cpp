@@ -64,6 +64,8 @@ bool PageStore::compact_some() noexcept {
   if (is_hopeless(hopeless_for_some_bytes_)) {
     return false;
   }
+  // What caches hold of a span keeps it from becoming empty.
+  caches_.drain();
   const std::uint64_t used_before = pool_->used_bytes();
   const std::uint32_t occupied = pool_->occupied_spans();
   const bool gained = compact_spans(std::max(occupied / kRoundShare, kMinRound)) &&

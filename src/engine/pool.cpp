@@ -100,7 +100,7 @@ std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept
       continue;
     }
     // Room that somebody else has claimed or is giving back may be all that is left.
-    if (moving_.load(std::memory_order_acquire) == 0) {
+    if (moving_spans_.load(std::memory_order_acquire) == 0) {
       break;
     }
     std::this_thread::yield();
@@ -266,10 +266,7 @@ void Pool::return_surplus(std::uint32_t slack) noexcept {
       const MutexLock lock(mutex_);
       count = surplus(slack, spans);
     }
-    if (count != 0) {
-      return_spans(std::span(spans).first(count));
-      moving_.fetch_sub(1, std::memory_order_release);
-    }
+    return_spans(std::span(spans).first(count));
   } while (count == spans.size());
 }
 
@@ -288,7 +285,7 @@ std::uint32_t Pool::surplus(std::uint32_t slack, std::span<SpanIndex> out) noexc
     reserve_ = span.next;
     --reserve_spans_;
   }
-  moving_.fetch_add(count == 0 ? 0 : 1, std::memory_order_relaxed);
+  moving_spans_.fetch_add(count, std::memory_order_relaxed);
   return count;
 }
 
@@ -303,6 +300,7 @@ void Pool::return_spans(std::span<SpanIndex> spans) noexcept {
     const Errc punched = file_.give_back(std::uint64_t{spans[begin]} * kSpanBytes,
                                          std::uint64_t{count} * kSpanBytes);
     const MutexLock lock(mutex_);
+    moving_spans_.fetch_sub(count, std::memory_order_release);
     for (std::size_t i = begin; i < end; ++i) {
       if (punched == Errc::ok) {
         unclaim({spans[i], 1});
@@ -375,7 +373,8 @@ void Pool::reset_used_max() noexcept {
 
 std::uint32_t Pool::occupied_spans() const noexcept {
   const MutexLock lock(mutex_);
-  return present_spans_.load(std::memory_order_relaxed) - reserve_spans_;
+  return present_spans_.load(std::memory_order_relaxed) -
+         moving_spans_.load(std::memory_order_relaxed) - reserve_spans_;
 }
 
 std::uint64_t Pool::free_bytes() noexcept {

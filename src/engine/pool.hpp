@@ -224,8 +224,8 @@ class Pool {
   std::atomic<std::uint64_t> limit_bytes_;
   std::atomic<std::uint32_t> present_spans_{0};
   std::atomic<std::uint32_t> present_max_{0};
-  // Batches of spans on their way from absent to present or back.
-  std::atomic<std::uint32_t> moving_{0};
+  // Spans on their way from absent to present or back; they count as present.
+  std::atomic<std::uint32_t> moving_spans_{0};
   std::atomic<std::uint64_t> metadata_bytes_{0};
   // Mapped address of each chunk; written once.
   std::unique_ptr<std::atomic<std::byte*>[]> bases_;

@@ -76,7 +76,7 @@ void Pool::install(SpanRange range, SpanUse use) noexcept {
       push_reserve(index);
     }
   }
-  moving_.fetch_sub(1, std::memory_order_release);
+  moving_spans_.fetch_sub(range.count, std::memory_order_release);
   const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
   drain_below_spans_ = std::max(drain_below_spans_, present);
   present_max_.store(std::max(present_max_.load(std::memory_order_relaxed), present),
@@ -129,12 +129,12 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
   }
   chunk.absent_spans -= count;
   present_spans_.fetch_add(count, std::memory_order_relaxed);
-  moving_.fetch_add(1, std::memory_order_relaxed);
+  moving_spans_.fetch_add(count, std::memory_order_relaxed);
   return {first_absent_chunk_ * kSpansPerChunk + first, count};
 }
 
 void Pool::give_up(SpanRange range) noexcept {
-  moving_.fetch_sub(1, std::memory_order_release);
+  moving_spans_.fetch_sub(range.count, std::memory_order_release);
   unclaim(range);
 }
 
