@@ -101,4 +101,10 @@ void avoid_cpu_slot(std::uint32_t slot) noexcept {
   });
 }
 
+void never_preempt_on_wakeup() noexcept {
+  const sched_param none{};
+  // Needs no privilege; refused by filters at most, and then things are as they were.
+  sched_setscheduler(0, SCHED_BATCH, &none);
+}
+
 }  // namespace uzram

@@ -26,4 +26,8 @@ bool bind_to_cpu_slot(std::uint32_t slot) noexcept;
 // that started it was bound; on all when there are no others.
 void avoid_cpu_slot(std::uint32_t slot) noexcept;
 
+// Has the calling thread wait for a CPU that is free, or for its turn, instead of taking one from a
+// thread that runs when it wakes up (SCHED_BATCH).
+void never_preempt_on_wakeup() noexcept;
+
 }  // namespace uzram

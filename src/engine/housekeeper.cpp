@@ -84,6 +84,7 @@ void Housekeeper::start() noexcept {
 }
 
 void Housekeeper::serve() noexcept {
+  never_preempt_on_wakeup();
   std::uint32_t avoided = ~std::uint32_t{0};
   while (!stopping_.load(std::memory_order_seq_cst)) {
     // Left to itself the kernel puts a woken thread beside the one that wakes it, which has work to do.

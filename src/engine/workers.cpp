@@ -223,6 +223,7 @@ void Workers::await_helpers(Offer& offer, std::uint32_t units) noexcept {
 
 void Workers::serve(Thread& self) noexcept {
   bind_to_cpu_slot(self.cpu_slot);
+  never_preempt_on_wakeup();
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (work(self)) {
       while (look_out(self)) {

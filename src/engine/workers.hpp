@@ -10,6 +10,8 @@
 // it was preempted meanwhile.
 // CPUs: workers are bound to the CPUs of the affinity mask, one after another; no more of them
 // help than the control group's CPU quota leaves to a submitter.
+// They never take a CPU from a thread that runs: a worker whose CPU is busy comes late, and is left
+// alone for a while.
 // Ownership: they belong to the process; the first user makes them, the last one ends them. Threads
 // are started when they are first needed, with all signals blocked.
 // Units: nanoseconds; units of work are whatever the work says.

@@ -57,5 +57,26 @@ TEST(Cpu, a_thread_is_bound_to_the_cpu_of_a_slot) {
   std::thread([] { EXPECT_FALSE(bind_to_cpu_slot(usable_cpus())); }).join();
 }
 
+TEST(Cpu, a_thread_avoids_the_cpu_of_a_slot_unless_it_is_the_only_one) {
+  for (std::uint32_t slot = 0; slot < usable_cpus(); ++slot) {
+    std::thread([slot] {
+      bind_to_cpu_slot(slot);
+      avoid_cpu_slot(slot);
+      EXPECT_EQ(current_cpu_slot() == slot, usable_cpus() == 1);
+      avoid_cpu_slot(usable_cpus());
+      cpu_set_t set;
+      ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+      EXPECT_EQ(CPU_COUNT(&set), static_cast<int>(usable_cpus()));
+    }).join();
+  }
+}
+
+TEST(Cpu, a_polite_thread_is_scheduled_as_batch) {
+  std::thread([] {
+    never_preempt_on_wakeup();
+    EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);
+  }).join();
+}
+
 }  // namespace
 }  // namespace uzram
