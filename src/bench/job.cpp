@@ -48,6 +48,7 @@ Job::Job(const Phase& phase, std::uint32_t index, std::shared_ptr<const DataSet>
       first_byte_(index * phase.job_stride),
       index_(index),
       seed_(seed_of(phase, index)),
+      replaces_alone_(phase.access == Access::write && !shares_range(phase)),
       requests_between_clocks_(std::max<std::uint64_t>(1, kBytesBetweenClocks / phase.block_size)),
       order_(std::max<std::uint64_t>(1, blocks_), seed_),
       mix_state_(seed_ | 1) {}
@@ -105,10 +106,12 @@ std::uint64_t Job::next_block(bool reads) noexcept {
 }
 
 // Every pass, and every job of those that write the same range, stores another page than the one
-// before. What is verified has one content for a phase, so that jobs may finish in any order.
+// before. Where contents are kept, a range that others use meanwhile has one content for a phase, as
+// requests may finish in any order.
 std::uint32_t Job::generation() const noexcept {
   constexpr std::uint64_t kPhases = 4;
-  const std::uint64_t turn = contents_ == nullptr ? pass_ * phase_.jobs + index_ : 0;
+  const bool in_turns = contents_ == nullptr || replaces_alone_;
+  const std::uint64_t turn = in_turns ? pass_ * phase_.jobs + index_ : 0;
   return phase_.generation + static_cast<std::uint32_t>(turn * kPhases);
 }
 
@@ -121,6 +124,7 @@ void Job::prepare(Slot& slot) noexcept {
   }
   // Before the pass ends with its last block.
   const std::uint32_t stored = generation();
+  slot.generation = stored;
   request.offset = first_byte_ + next_block(reads) * phase_.block_size;
   if (phase_.access == Access::discard) {
     request.op = Op::discard;
@@ -157,7 +161,7 @@ void Job::finish(Slot& slot) noexcept {
   const std::uint64_t page = request.offset / kDataPage;
   const std::uint64_t count = request.length / kDataPage;
   if (request.op == Op::write) {
-    contents_->note_write(page, count, phase_.generation);
+    contents_->note_write(page, count, slot.generation);
   } else if (request.op == Op::discard) {
     contents_->note_discard(page, count);
   } else if (phase_.verify &&
@@ -194,6 +198,13 @@ void Job::run_one_at_a_time(const Stretch& stretch) noexcept {
   }
 }
 
+// Of two writes of one block in flight nobody knows which is the last: where contents are kept, a
+// pass begins when the one before it has ended.
+bool Job::waits_for_pass() const noexcept {
+  return contents_ != nullptr && replaces_alone_ && cursors_[phase_.random ? 0 : 1] == 0 &&
+         free_.size() != slots_.size();
+}
+
 void Job::submit_batch() noexcept {
   const std::uint64_t start = phase_.latency ? now_ns() : 0;
   for (const Request* const request : batch_) {
@@ -228,7 +239,7 @@ void Job::run_in_flight(const Stretch& stretch) noexcept {
   std::uint64_t issued = 0;
   while (true) {
     batch_.clear();
-    while (!free_.empty() && goes_on(stretch, issued)) {
+    while (!free_.empty() && !waits_for_pass() && goes_on(stretch, issued)) {
       Slot& slot = *free_.back();
       free_.pop_back();
       prepare(slot);

@@ -57,6 +57,8 @@ class Job {
   [[nodiscard]] std::uint64_t blocks() const noexcept { return blocks_; }
   [[nodiscard]] const JobCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] const LatencyHistogram* latency() const noexcept { return latency_.get(); }
+  // As fio's slat: of each request from when it is ready until the call that submits it, with what
+  // else is in its batch, has returned.
   [[nodiscard]] const LatencyHistogram* submit_latency() const noexcept {
     return submit_latency_.get();
   }
@@ -69,6 +71,8 @@ class Job {
     Request request;
     std::byte* buffer = nullptr;
     std::uint64_t submitted_ns = 0;
+    // Of what a write stores.
+    std::uint32_t generation = 0;
   };
   struct FreeBuffer {
     void operator()(std::byte* buffer) const noexcept;
@@ -82,6 +86,7 @@ class Job {
   void run_in_flight(const Stretch& stretch) noexcept;
   void submit_batch() noexcept;
   void reap_completed() noexcept;
+  [[nodiscard]] bool waits_for_pass() const noexcept;
   [[nodiscard]] bool goes_on(const Stretch& stretch, std::uint64_t issued) noexcept;
   void prepare(Slot& slot) noexcept;
   void finish(Slot& slot) noexcept;
@@ -98,6 +103,8 @@ class Job {
   const std::uint64_t first_byte_;
   const std::uint32_t index_;
   const std::uint64_t seed_;
+  // Writes a range that nobody else writes or reads meanwhile.
+  const bool replaces_alone_;
   // Reading the clock at every request would cost as much as some requests.
   const std::uint64_t requests_between_clocks_;
 

@@ -6,6 +6,8 @@
 // Threads: plain values.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -55,6 +57,11 @@ struct Phase {
   bool flush = false;
 };
 
+// Whether several jobs work on the same bytes.
+[[nodiscard]] inline bool shares_range(const Phase& phase) noexcept {
+  return phase.jobs > 1 && phase.job_stride < phase.job_bytes;
+}
+
 struct Group {
   std::shared_ptr<const DataSet> data;
   std::vector<TargetConfig> targets;
@@ -65,6 +72,12 @@ struct Group {
   std::uint64_t size_bytes = 0;
   std::vector<Phase> phases;
 };
+
+// Whether what phase `index` writes is to be known: it or one after it verifies.
+[[nodiscard]] inline bool keeps_contents(const Group& group, std::size_t index) noexcept {
+  return std::any_of(group.phases.begin() + static_cast<std::ptrdiff_t>(index), group.phases.end(),
+                     [](const Phase& phase) { return phase.verify; });
+}
 
 // NOLINTNEXTLINE(bugprone-exception-escape): moving the library's JSON throws nothing
 struct Plan {

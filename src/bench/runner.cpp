@@ -11,6 +11,7 @@
 #include "bench/memory_check.hpp"
 #include "bench/progress.hpp"
 #include "bench/resources.hpp"
+#include "bench/turns.hpp"
 
 namespace uzram::bench {
 namespace {
@@ -109,10 +110,8 @@ class Runner {
 
   Result<void> open_targets(const Group& group, std::vector<Opened>& opened) {
     TargetNeeds needs{group.size_bytes, group.data, 1};
-    bool verifies = false;
     for (const Phase& phase : group.phases) {
       needs.iodepth = std::max(needs.iodepth, phase.iodepth);
-      verifies |= phase.verify;
     }
     for (const TargetConfig& config : group.targets) {
       auto target = open_target(config, needs);
@@ -125,7 +124,7 @@ class Runner {
                  " does not discard: it was zeroed before each use, and reads of "
                  "holes find zeroes");
       }
-      if (verifies) {
+      if (keeps_contents(group, 0)) {
         opened.back().contents =
             std::make_unique<Contents>(group.data, group.size_bytes / kDataPage);
       }
@@ -168,6 +167,9 @@ class Runner {
       phase.runtime_s = 0;
     }
     for (std::size_t i = 0; i < opened.size(); ++i) {
+      if (!keeps_contents(group, index)) {
+        opened[i].contents.reset();
+      }
       auto crew = Crew::make(phase, *opened[i].target, group.data, opened[i].contents.get(), stop_);
       if (!crew) {
         return name_target(group.targets[i], std::move(crew).error());
@@ -176,8 +178,9 @@ class Runner {
       opened[i].elapsed_s = 0;
       opened[i].usage = {};
     }
-    if (auto done = phase.refill ? run_passes(group, index, whole, opened)
-                                 : run_stretches(group, stretches_of(phase), opened);
+    Turns turns(opened.size(), round_);
+    if (auto done = phase.refill ? run_passes(group, index, whole, turns, opened)
+                                 : run_stretches(group, stretches_of(phase), turns, opened);
         !done) {
       return done;
     }
@@ -191,11 +194,10 @@ class Runner {
     return {};
   }
 
-  Result<void> run_stretches(const Group& group, std::uint32_t stretches,
-                             std::vector<Opened>& opened) {
-    for (std::uint32_t stretch = 0; stretch < stretches; ++stretch) {
-      for (std::size_t turn = 0; turn < opened.size(); ++turn) {
-        const std::size_t i = place_of(turn, stretch, opened.size());
+  static Result<void> run_stretches(const Group& group, std::uint32_t stretches, Turns& turns,
+                                    std::vector<Opened>& opened) {
+    for (std::uint32_t stretch = 0; stretch < stretches; ++stretch, turns.next_stretch()) {
+      for (const std::size_t i : turns.order()) {
         if (auto done = run_stretch(opened[i], stretch, stretches); !done) {
           return name_target(group.targets[i], std::move(done).error());
         }
@@ -205,7 +207,7 @@ class Runner {
   }
 
   // As often as the phase's loops say, or until each target has worked for its runtime.
-  Result<void> run_passes(const Group& group, std::size_t index, const Phase& phase,
+  Result<void> run_passes(const Group& group, std::size_t index, const Phase& phase, Turns& turns,
                           std::vector<Opened>& opened) {
     Phase pass = phase;
     pass.loops = 1;
@@ -217,13 +219,13 @@ class Runner {
                                [&](const auto& each) { return each.elapsed_s < phase.runtime_s; });
     };
     for (std::uint32_t passes = 0; goes_on(passes) && !stop_.load(); ++passes) {
-      // The phase before this one has filled it.
-      for (std::size_t i = 0; passes != 0 && i < opened.size(); ++i) {
+      // For the first pass, the phase before this one has filled it.
+      for (const std::size_t i : passes == 0 ? std::vector<std::size_t>{} : turns.order()) {
         if (auto filled = refill(group, group.phases[index - 1], opened[i]); !filled) {
           return name_target(group.targets[i], std::move(filled).error());
         }
       }
-      if (auto done = run_stretches(group, stretches_of(pass), opened); !done) {
+      if (auto done = run_stretches(group, stretches_of(pass), turns, opened); !done) {
         return done;
       }
     }
@@ -237,14 +239,6 @@ class Runner {
     }
     auto elapsed = (*crew)->run(0, 1);
     return elapsed ? Result<void>() : Result<void>(std::move(elapsed).error());
-  }
-
-  // Whoever goes first, and after whom, finds other caches: the first one changes from pair to pair
-  // of stretches, and every other stretch goes the other way round.
-  [[nodiscard]] std::size_t place_of(std::size_t turn, std::uint32_t stretch,
-                                     std::size_t count) const noexcept {
-    const std::size_t first = (stretch / 2 + round_) % count;
-    return (first + (stretch % 2 == 0 ? turn : count - 1 - turn)) % count;
   }
 
   static Usage usage_now(const Target& target) {

@@ -2,7 +2,7 @@
 //
 // Role: rounds outside, groups within, in each group all targets opened anew and every phase done by
 // all of them in turns: a phase is cut into up to kMostStretches stretches, and the targets
-// alternate stretch by stretch, each round beginning with another one. So what the machine does
+// alternate stretch by stretch, in the orders of turns.hpp. So what the machine does
 // meanwhile meets all targets alike, and ratios within a round can be trusted.
 // Errors: the first target or request that fails ends the run, with a message that names the target.
 // Threads: one; jobs have threads of their own (crew.hpp).

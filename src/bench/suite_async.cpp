@@ -69,6 +69,22 @@ Phase write_phase(const Settings& settings, std::uint64_t size_bytes, std::uint6
   return phase;
 }
 
+// With --verify: reads what the last of `phases` has left, not timed.
+void add_verify(const Settings& settings, std::vector<Phase>& phases) {
+  if (!settings.verify) {
+    return;
+  }
+  Phase phase = phases.back();
+  phase.op = "verify";
+  phase.access = Access::read;
+  phase.loops = 1;
+  phase.runtime_s = 0;
+  phase.flush = false;
+  phase.verify = true;
+  phase.timed = false;
+  phases.push_back(phase);
+}
+
 // Appends the writer at queue depth for each data set, and the tree, to the six tests; for each list
 // of targets that the six tests have.
 Result<void> add_writers(const Settings& settings, const SuiteOptions& options, Plan& plan) {
@@ -87,10 +103,12 @@ Result<void> add_writers(const Settings& settings, const SuiteOptions& options, 
     Phase fill = write_phase(settings, group.size_bytes, block_size);
     fill.op = "fill";
     Phase write = write_phase(settings, group.size_bytes, block_size);
+    write.state = "stored";
     write.loops = settings.loops;
     write.runtime_s = settings.runtime_s;
     write.generation = 1;
     group.phases = {fill, write};
+    add_verify(settings, group.phases);
     plan.groups.push_back(group);
     if (group.data == plan.groups.front().data && block_size == settings.block_sizes.front()) {
       Phase copy = write_phase(settings, group.size_bytes, kTreeBlock);
@@ -99,6 +117,7 @@ Result<void> add_writers(const Settings& settings, const SuiteOptions& options, 
       copy.flush = true;
       group.data = *tree;
       group.phases = {copy};
+      add_verify(settings, group.phases);
       plan.groups.push_back(std::move(group));
     }
   }

@@ -1,5 +1,6 @@
 // make_groups: from settings, data and targets to the groups of a plan.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/size.hpp"
@@ -25,6 +26,18 @@ bool takes_algorithm(const TargetConfig& target) noexcept {
   return compresses && !target.algorithm_given;
 }
 
+// Whether it does nothing with `algorithm` that it has not done with those before.
+bool has_had_its_turn(const TargetConfig& target, const Algorithm& algorithm,
+                      std::span<const Algorithm> before) {
+  if (!takes_algorithm(target)) {
+    return !before.empty();
+  }
+  // Its own level goes before that of the algorithm.
+  return target.level_given &&
+         std::any_of(before.begin(), before.end(),
+                     [&](const Algorithm& other) { return other.name == algorithm.name; });
+}
+
 Result<bool> kernel_has(const std::string& algorithm) {
   auto known = os::KernelZram::algorithms();
   if (!known) {
@@ -48,17 +61,21 @@ Result<void> set_algorithm(TargetConfig& target, const Algorithm& algorithm) {
 }
 
 // The targets of `group`, with `algorithm` set where their text does not say another. Targets that
-// lack it are left out with a note; those that it makes no difference to are in the group of the
-// first algorithm only, but for the first of all, which the others are compared with.
+// lack it are left out with a note; those that it makes no difference to, after the algorithms
+// `before` it, as well, but for the first of all, which the others are compared with.
 Result<void> choose_targets(const std::vector<TargetConfig>& targets, const Algorithm& algorithm,
-                            bool first_algorithm, Group& group, std::vector<std::string>& notes) {
+                            std::span<const Algorithm> before, Group& group,
+                            std::vector<std::string>& notes) {
   for (std::size_t i = 0; i < targets.size(); ++i) {
     TargetConfig target = targets[i];
-    if (!takes_algorithm(target)) {
-      if (first_algorithm || i == 0) {
-        group.first_is_repeated |= !first_algorithm;
-        group.targets.push_back(std::move(target));
+    if (has_had_its_turn(target, algorithm, before)) {
+      if (i != 0) {
+        continue;
       }
+      group.first_is_repeated = true;
+    }
+    if (!takes_algorithm(target)) {
+      group.targets.push_back(std::move(target));
       continue;
     }
     if (target.kind == TargetKind::zram) {
@@ -70,7 +87,10 @@ Result<void> choose_targets(const std::vector<TargetConfig>& targets, const Algo
         add_note(notes,
                  "zram has no " + algorithm.name + " in this kernel" +
                      (i == 0 ? ", so nothing of " + algorithm.name + " has a ratio to it" : ""));
-        group.lacks_first |= i == 0;
+        if (i == 0) {
+          group.lacks_first = true;
+          group.first_is_repeated = false;
+        }
         continue;
       }
     }
@@ -108,6 +128,19 @@ void fit_size(Settings& settings, const std::vector<TargetConfig>& targets, cons
   settings.size_bytes = std::max(kMiB * 64, fits / (64 * kMiB) * (64 * kMiB));
   settings.notes.push_back("size " + format_size(settings.size_bytes) + " instead of " +
                            format_size(before) + ", to fit in half of the free memory");
+}
+
+// What --verify changes in the work itself.
+void note_shared_contents(const Group& group, std::vector<std::string>& notes) {
+  for (std::size_t i = 0; i < group.phases.size(); ++i) {
+    const Phase& phase = group.phases[i];
+    const bool writes = phase.access == Access::write || phase.access == Access::read_write;
+    if (writes && shares_range(phase) && keeps_contents(group, i)) {
+      add_note(notes,
+               "what jobs write to a range they share is verified: all of a phase's writes to a "
+               "place store the same page there");
+    }
+  }
 }
 
 nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOptions& options,
@@ -170,8 +203,9 @@ Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const D
       Group group;
       group.data = set;
       group.size_bytes = settings.size_bytes;
-      const bool first_algorithm = &algorithm == &algorithms.front();
-      if (auto chosen = choose_targets(targets, algorithm, first_algorithm, group, settings.notes);
+      const auto before =
+          std::span(algorithms).first(static_cast<std::size_t>(&algorithm - algorithms.data()));
+      if (auto chosen = choose_targets(targets, algorithm, before, group, settings.notes);
           !chosen) {
         return std::move(chosen).error();
       }
@@ -181,6 +215,7 @@ Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const D
       for (const std::uint64_t block_size : settings.block_sizes) {
         for (const std::uint32_t jobs : settings.jobs) {
           group.phases = phases_of(settings, jobs, block_size);
+          note_shared_contents(group, settings.notes);
           plan.groups.push_back(group);
         }
       }

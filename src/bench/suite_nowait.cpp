@@ -58,6 +58,7 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
   phases.push_back(fill);
   Phase phase = fill;
   phase.op = "randwrite";
+  phase.state = "stored";
   phase.random = true;
   phase.jobs = jobs;
   phase.iodepth = settings.iodepth;

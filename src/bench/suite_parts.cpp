@@ -41,7 +41,9 @@ Result<std::vector<std::uint64_t>> read_block_sizes(std::string_view text) {
     if (*size == 0 || *size % kDataPage != 0 || *size > kLongestBlock) {
       return refuse_option("--block-size", word, "a multiple of 4K, at most 4M");
     }
-    sizes.push_back(*size);
+    if (std::find(sizes.begin(), sizes.end(), *size) == sizes.end()) {
+      sizes.push_back(*size);
+    }
   }
   return sizes;
 }
@@ -55,6 +57,16 @@ Result<std::uint64_t> read_size(std::string_view text) {
     return refuse_option("--size", text, "a size from 1M to 16T");
   }
   return round_up(*size, kMiB);
+}
+
+// Whether both are one compressor at one level, its default one when none is given.
+bool are_same(const Algorithm& one, const Algorithm& other) {
+  const auto level_of = [](const Algorithm& algorithm) {
+    int level = codec::find(algorithm.name)->default_level;
+    const bool known = algorithm.level.empty() || take_number(algorithm.level, level);
+    return known ? std::to_string(level) : algorithm.level;
+  };
+  return one.name == other.name && level_of(one) == level_of(other);
 }
 
 // The kernel's zram is in every run that can have it: it is what the numbers are compared with.
@@ -233,7 +245,10 @@ Result<std::vector<Algorithm>> read_algorithms(const SuiteOptions& options,
       return refuse_option("--algorithm", word,
                            "one of " + codec::names() + ", with :LEVEL as wanted");
     }
-    algorithms.push_back(std::move(algorithm));
+    if (std::none_of(algorithms.begin(), algorithms.end(),
+                     [&](const Algorithm& other) { return are_same(algorithm, other); })) {
+      algorithms.push_back(std::move(algorithm));
+    }
   }
   return algorithms;
 }

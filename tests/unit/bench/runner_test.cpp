@@ -188,6 +188,44 @@ TEST(Runner, stored_data_is_discarded_again_only_after_it_was_stored_again) {
   EXPECT_TRUE(run("discard", options).has_value());
 }
 
+TEST(Runner, rows_have_no_ratio_where_the_first_target_has_no_part) {
+  const std::atomic<bool> stop{false};
+  auto plan = make_plan("pages", small_options("codec,engine"));
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  plan->rounds = 1;
+  plan->groups.front().lacks_first = true;
+  auto results = run_plan(*plan, stop, kNoProgress);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  EXPECT_EQ(results->rows.size(), 8U);
+  for (const Row& row : results->rows) {
+    EXPECT_TRUE(row.ratio_to_first.empty());
+  }
+  plan->groups.front().lacks_first = false;
+  plan->groups.front().first_is_repeated = true;
+  results = run_plan(*plan, stop, kNoProgress);
+  ASSERT_TRUE(results.has_value()) << results.error().message;
+  EXPECT_EQ(results->rows.size(), 4U);
+  for (const Row& row : results->rows) {
+    EXPECT_EQ(row.label, "engine");
+    EXPECT_EQ(row.ratio_to_first.values().size(), 1U);
+  }
+}
+
+TEST(Runner, what_is_overwritten_again_and_again_is_verified) {
+  for (const char* const suite : {"ageing", "async", "nowait"}) {
+    SuiteOptions options = small_options("engine");
+    options.jobs = "3";
+    options.iodepth = "4";
+    options.loops = "3";
+    options.runtime = "0";
+    options.rounds = "1";
+    options.modes = "nowait,async";
+    options.tree = UZRAM_SOURCE_DIR "/src";
+    const auto results = run(suite, options);
+    EXPECT_TRUE(results.has_value()) << suite << ": " << results.error().message;
+  }
+}
+
 TEST(Runner, stops_when_asked_and_says_so) {
   const auto plan = make_plan("pages", small_options("engine"));
   ASSERT_TRUE(plan.has_value());
@@ -202,6 +240,7 @@ TEST(Runner, stops_when_asked_and_says_so) {
 class RecordingPort final : public Port {
  public:
   void submit(std::span<Request* const> batch) noexcept override {
+    std::this_thread::sleep_for(submission_takes);
     for (Request* const request : batch) {
       waiting_.push_back(request);
     }
@@ -244,6 +283,7 @@ class RecordingPort final : public Port {
   std::size_t requests = 0;
   std::size_t most_in_flight = 0;
   std::uint64_t failing_offset = ~std::uint64_t{0};
+  std::chrono::milliseconds submission_takes{0};
 
  private:
   std::vector<Request*> waiting_;
@@ -308,6 +348,15 @@ class JobTest : public testing::Test {
     return *std::move(job);
   }
 
+  using Written = std::multimap<std::uint64_t, const std::byte*>::const_iterator;
+  static std::set<const std::byte*> pages_of(Written first, Written end) {
+    std::set<const std::byte*> pages;
+    for (; first != end; ++first) {
+      pages.insert(first->second);
+    }
+    return pages;
+  }
+
   std::shared_ptr<const DataSet> data_;
   Phase phase_;
   RecordingPort port_;
@@ -354,6 +403,78 @@ TEST_F(JobTest, each_loop_writes_another_page_than_the_last) {
     ASSERT_EQ(std::distance(first, end), 2);
     EXPECT_NE(first->second, std::next(first)->second) << block;
   }
+}
+
+TEST_F(JobTest, loops_over_a_range_of_its_own_differ_when_they_are_verified_too) {
+  auto data = compressible_data(50);
+  ASSERT_TRUE(data.has_value());
+  data_ = *data;
+  phase_.loops = 20;
+  for (const std::uint32_t depth : {1U, 7U}) {
+    port_.forget();
+    phase_.iodepth = depth;
+    Contents contents(data_, 128);
+    run_job(&contents);
+    for (std::uint64_t page = 64; page < 128; ++page) {
+      const auto [first, end] = port_.pages_written.equal_range(page * kDataPage);
+      const std::set<const std::byte*> distinct_pages = pages_of(first, end);
+      EXPECT_EQ(distinct_pages.size(), 20U) << page;
+      EXPECT_TRUE(contents.matches(page, {std::prev(end)->second, kDataPage}, false, 0)) << page;
+    }
+  }
+}
+
+TEST_F(JobTest, writes_no_block_twice_at_once_where_contents_are_kept) {
+  phase_.job_bytes = 4 * kDataPage;
+  phase_.loops = 8;
+  phase_.iodepth = 7;
+  Contents contents(data_, 128);
+  for (const bool random : {false, true}) {
+    port_.forget();
+    phase_.random = random;
+    run_job(&contents);
+    EXPECT_EQ(port_.requests, 32U);
+    EXPECT_LE(port_.most_in_flight, 4U);
+  }
+}
+
+TEST_F(JobTest, a_range_shared_with_others_has_one_content_where_it_is_verified) {
+  auto data = compressible_data(50);
+  ASSERT_TRUE(data.has_value());
+  data_ = *data;
+  phase_.jobs = 2;
+  phase_.job_stride = 0;
+  phase_.loops = 2;
+  Contents contents(data_, 128);
+  run_job(&contents);
+  for (std::uint64_t page = 0; page < 64; ++page) {
+    const auto [first, end] = port_.pages_written.equal_range(page * kDataPage);
+    EXPECT_EQ(pages_of(first, end).size(), 1U) << page;
+  }
+}
+
+TEST(Contents, tells_any_two_generations_apart) {
+  const auto data = compressible_data(50);
+  ASSERT_TRUE(data.has_value());
+  Contents contents(*data, 1);
+  for (const std::uint32_t generation : {0U, 44U, 255U, 256U, 300U, 70000U}) {
+    contents.note_write(0, 1, generation);
+    for (const std::uint32_t other : {0U, 44U, 255U, 256U, 300U, 70000U}) {
+      const auto index = (*data)->index_of(0, other);
+      const bool same = index == (*data)->index_of(0, generation);
+      EXPECT_EQ(contents.matches(0, {(*data)->at(index), kDataPage}, false, 0), same)
+          << generation << " against " << other;
+    }
+  }
+}
+
+TEST_F(JobTest, a_submission_lasts_for_each_request_until_its_batch_is_submitted) {
+  phase_.latency = true;
+  phase_.iodepth = 8;
+  port_.submission_takes = std::chrono::milliseconds(2);
+  const auto job = run_job();
+  EXPECT_EQ(job->submit_latency()->count(), 64U);
+  EXPECT_GE(job->submit_latency()->summary().min_ns, 2000000U);
 }
 
 TEST_F(JobTest, mixes_about_half_reads) {

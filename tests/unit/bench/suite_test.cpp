@@ -1,12 +1,14 @@
 #include "bench/suite.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "bench/suite_parts.hpp"
+#include "codec/codec.hpp"
 
 namespace uzram::bench {
 namespace {
@@ -205,6 +207,102 @@ TEST(Suite, labels_are_unique) {
   }
   EXPECT_EQ(labels, (std::vector<std::string>{"engine:streams=4", "engine:streams=4#2",
                                               "engine:streams=8"}));
+}
+
+// What results and comparisons tell rows by.
+std::string key_of(const Group& group, const Phase& phase, const TargetConfig& target) {
+  const auto& options = target.device.options;
+  std::string key = group.data->name() + " " + phase.op + " " + phase.state + " " + target.label +
+                    " " + options.algorithm;
+  const int level = options.level.value_or(codec::find(options.algorithm)->default_level);
+  for (const std::uint64_t number : {std::uint64_t{phase.jobs}, std::uint64_t{phase.iodepth},
+                                     phase.block_size, static_cast<std::uint64_t>(level)}) {
+    key += " " + std::to_string(number);
+  }
+  return key;
+}
+
+TEST(Suite, no_two_rows_are_told_by_the_same_key) {
+  SuiteOptions options = small_options();
+  options.targets = {"engine,engine:level=2,engine:algorithm=zstd"};
+  options.algorithms = "zstd,zstd:3,lz4,lz4,zstd:5";
+  options.block_sizes = "4K,8K,4K";
+  options.jobs = "1,2,1";
+  options.tree = UZRAM_SOURCE_DIR "/src";
+  for (const SuiteInfo& suite : suites()) {
+    // Depths that the experiments have for a part of their own.
+    for (const char* const iodepth : {"16", "32"}) {
+      options.iodepth = suite.name == "discard" ? "" : iodepth;
+      const auto plan = make_plan(suite.name, options);
+      ASSERT_TRUE(plan.has_value()) << plan.error().message;
+      std::set<std::string> keys;
+      for (const Group& group : plan->groups) {
+        for (const Phase& phase : group.phases) {
+          for (std::size_t i = group.first_is_repeated ? 1 : 0;
+               phase.timed && i < group.targets.size(); ++i) {
+            const std::string key = key_of(group, phase, group.targets[i]);
+            EXPECT_TRUE(keys.insert(key).second) << suite.name << ": " << key;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Suite, a_level_of_its_own_goes_before_those_of_the_run) {
+  SuiteOptions options = small_options();
+  options.targets = {"engine", "engine:level=2"};
+  options.algorithms = "zstd:3,zstd:5";
+  auto plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  ASSERT_EQ(plan->groups.size(), 2U);
+  EXPECT_EQ(plan->groups[0].targets[1].device.options.level, 2);
+  EXPECT_EQ(plan->groups[1].targets.size(), 1U) << "it has had its turn";
+  options.targets = {"engine:level=2", "engine"};
+  plan = make_plan("pages", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->groups[1].targets.size(), 2U);
+  EXPECT_TRUE(plan->groups[1].first_is_repeated);
+}
+
+TEST(Suite, whatever_is_written_with_verify_is_read_again) {
+  SuiteOptions options = small_options();
+  options.verify = "crc32c";
+  options.jobs = "2";
+  options.tree = UZRAM_SOURCE_DIR "/src";
+  for (const char* const name : {"ageing", "async", "nowait", "pages", "streams"}) {
+    const auto plan = make_plan(name, options);
+    ASSERT_TRUE(plan.has_value()) << plan.error().message;
+    for (const Group& group : plan->groups) {
+      EXPECT_TRUE(group.phases.back().verify) << name << " " << group.phases.front().op;
+    }
+  }
+}
+
+TEST(Suite, writes_that_verification_makes_alike_have_a_note) {
+  SuiteOptions options = small_options();
+  options.jobs = "2";
+  const auto notes = [&](std::string_view suite) {
+    const auto plan = make_plan(suite, options);
+    EXPECT_TRUE(plan.has_value());
+    return plan->notes;
+  };
+  EXPECT_TRUE(notes("streams").empty());
+  options.verify = "crc32c";
+  ASSERT_EQ(notes("streams").size(), 1U);
+  EXPECT_NE(notes("streams").front().find("the same page"), std::string::npos);
+  EXPECT_TRUE(notes("ageing").empty()) << "its jobs share nothing";
+}
+
+TEST(Suite, contents_are_known_until_the_last_verification) {
+  SuiteOptions options = small_options();
+  options.jobs = "2";
+  auto plan = make_plan("nowait", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  const Group& group = plan->groups.front();
+  for (std::size_t i = 0; i < group.phases.size(); ++i) {
+    EXPECT_EQ(keeps_contents(group, i), i < 2) << "phase " << i << ", " << group.phases[i].op;
+  }
 }
 
 TEST(Suite, verification_runs_once_whatever_the_jobs) {
