@@ -116,16 +116,16 @@ struct Cell {
 // Targets of one run took turns in each round, so that their rounds belong together.
 bool of_one_run(const ResultFile& older, const ResultFile& newer) {
   return older.machine == newer.machine && older.suite == newer.suite &&
-         older.machine.contains("date");
+         older.parameters == newer.parameters && older.machine.contains("date");
 }
 
+// Where the run ended within a round, one of both has a round more: the last one.
 Spread paired(const Row& older, const Row& newer) {
   const std::vector<double>& before = older.mb_per_s.values();
   const std::vector<double>& after = newer.mb_per_s.values();
-  const bool possible = before.size() == after.size() &&
-                        std::all_of(before.begin(), before.end(), [](double mb) { return mb > 0; });
+  const bool possible = std::all_of(before.begin(), before.end(), [](double mb) { return mb > 0; });
   std::vector<double> ratios;
-  for (std::size_t round = 0; possible && round < before.size(); ++round) {
+  for (std::size_t round = 0; possible && round < std::min(before.size(), after.size()); ++round) {
     ratios.push_back(after[round] / before[round]);
   }
   return Spread(std::move(ratios));

@@ -27,10 +27,12 @@ struct CompareOptions {
   std::string old_target;
   std::string new_target;
 };
-// The cells of two files side by side, number of jobs by number of jobs. A cell is "within noise"
-// when some round of the new is at most as fast as some round of the old and the other way round
-// (the range of all ratios of rounds contains 1). Errors: not_found (no common cell, no such
-// target), naming what there is.
+// The cells of two files side by side, number of jobs by number of jobs. Of one run (the same file
+// twice, or the same machine, date, suite and parameters) the speeds of the same round are divided,
+// and a cell is "within noise" when the range of these ratios contains 1. Of separate runs it is when
+// some round of the new is at most as fast as some round of the old and the other way round (the
+// ranges of the rounds overlap). Errors: not_found (no common cell, no such target), naming what
+// there is.
 [[nodiscard]] Result<std::string> format_comparison(const ResultFile& older,
                                                     const ResultFile& newer,
                                                     const CompareOptions& options);

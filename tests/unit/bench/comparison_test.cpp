@@ -67,6 +67,22 @@ TEST(Comparison, targets_of_one_run_are_compared_round_by_round) {
   EXPECT_TRUE(compared(file, other, options).ends_with("2 within noise, 0 faster, 0 slower\n"));
 }
 
+TEST(Comparison, a_run_that_ended_within_a_round_is_compared_by_the_rounds_that_both_have) {
+  const ResultFile file =
+      file_of({row_of("engine", "read", {100, 200, 150}), row_of("zram", "read", {104, 206})});
+  const std::string text = compared(file, file, {"engine", "zram"});
+  EXPECT_TRUE(has(text, "0 within noise, 1 faster, 0 slower\n")) << text;
+}
+
+TEST(Comparison, runs_of_other_parameters_are_separate_though_begun_in_the_same_second) {
+  const ResultFile older = file_of({row_of("engine", "read", {100, 200})});
+  ResultFile newer = file_of({row_of("engine", "read", {104, 206})});
+  EXPECT_TRUE(has(compared(older, newer), "1 faster")) << compared(older, newer);
+  newer.parameters["loops"] = 7;
+  EXPECT_TRUE(has(compared(older, newer), "Separate runs")) << compared(older, newer);
+  EXPECT_TRUE(has(compared(older, newer), "1 within noise")) << compared(older, newer);
+}
+
 TEST(Comparison, a_file_compared_with_itself_is_all_noise) {
   const ResultFile file = streams_results();
   const std::string text = compared(file, file);
