@@ -49,9 +49,16 @@ Result<void> write_in_place(const std::string& path, std::string_view text) {
   return {};
 }
 
+// What is written first, to take the place of `path` when it is complete.
+std::string fresh_name(const std::string& path) {
+  return fmt::format("{}.new-{}", path, ::getpid());
+}
+
+constexpr int kFresh = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW;
+
 Result<void> replace(const std::string& path, std::string_view text) {
-  const std::string fresh = fmt::format("{}.new-{}", path, ::getpid());
-  const File file(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+  const std::string fresh = fresh_name(path);
+  const File file(fresh, kFresh);
   if (file.fd() < 0) {
     return file_error(path, "create", errno);
   }
@@ -62,6 +69,31 @@ Result<void> replace(const std::string& path, std::string_view text) {
     return error;
   }
   return {};
+}
+
+// Where the text of the file `path` goes.
+struct Place {
+  std::string path;
+  bool in_place = false;
+};
+
+Result<Place> place_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return Place{path, false};
+  }
+  if (S_ISDIR(status.st_mode)) {
+    return Error{Errc::invalid_argument, 0,
+                 fmt::format("results \"{}\": expected a file, found a folder", path)};
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return Place{path, true};
+  }
+  // Where `path` is a link, what it leads to is replaced.
+  std::error_code problem;
+  const std::filesystem::path real = std::filesystem::canonical(path, problem);
+  return problem ? Result<Place>(file_error(path, "resolve", problem.value()))
+                 : Place{real.string(), false};
 }
 
 Result<std::string> read_all(const std::string& path) {
@@ -121,17 +153,29 @@ Result<void> write_results(const std::string& path, const ResultFile& results) {
   // A name that is not UTF-8 is written with replacement characters, not refused after hours.
   const std::string text =
       to_json(results).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    return replace(path, text);
+  const Result<Place> place = place_of(path);
+  if (!place) {
+    return place.error();
   }
-  if (!S_ISREG(status.st_mode)) {
-    return write_in_place(path, text);
+  return place->in_place ? write_in_place(path, text) : replace(place->path, text);
+}
+
+Result<void> check_results_file(const std::string& path) {
+  const Result<Place> place = place_of(path);
+  if (!place) {
+    return place.error();
   }
-  // Where `path` is a link, what it leads to is replaced.
-  std::error_code problem;
-  const std::filesystem::path real = std::filesystem::canonical(path, problem);
-  return problem ? file_error(path, "resolve", problem.value()) : replace(real.string(), text);
+  if (place->in_place) {
+    // Not opened: a pipe would wait for its reader.
+    return ::access(path.c_str(), W_OK) == 0 ? Result<void>() : file_error(path, "write", errno);
+  }
+  const std::string fresh = fresh_name(place->path);
+  const File file(fresh, kFresh);
+  if (file.fd() < 0) {
+    return file_error(path, "create", errno);
+  }
+  ::unlink(fresh.c_str());
+  return {};
 }
 
 }  // namespace uzram::bench

@@ -117,7 +117,10 @@ struct ResultFile {
 
 // Errors: system, invalid_argument.
 [[nodiscard]] Result<ResultFile> read_results(const std::string& path);
-// Replaces the file in one step.
+// Replaces the file in one step. Errors: system, invalid_argument (a folder).
 [[nodiscard]] Result<void> write_results(const std::string& path, const ResultFile& results);
+// Whether write_results could write there now, for before a long run: leaves everything as it was.
+// Errors: those of write_results.
+[[nodiscard]] Result<void> check_results_file(const std::string& path);
 
 }  // namespace uzram::bench

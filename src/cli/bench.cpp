@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -60,22 +59,6 @@ int print(const std::string& text) {
   return 0;
 }
 
-// Found out before the run, not after it.
-Result<void> check_writable(const std::string& path) {
-  if (path.empty()) {
-    return {};
-  }
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0) {
-    return system_error("cannot write \"" + path + "\"", errno);
-  }
-  std::error_code problem;
-  if (std::filesystem::is_directory(path, problem)) {
-    return Error{Errc::invalid_argument, 0, "\"" + path + "\" is a folder; expected a file"};
-  }
-  return {};
-}
-
 std::string formatted(const BenchArguments& arguments, const bench::ResultFile& results) {
   if (arguments.format == "fio") {
     return bench::format_fio(results, bench::FioStyle::fio3);
@@ -98,8 +81,11 @@ int show(const BenchArguments& arguments, const bench::ResultFile& results) {
 }
 
 int run_suite(const std::string& name, const BenchArguments& arguments) {
-  if (auto writable = check_writable(arguments.json); !writable) {
-    return fail(writable.error());
+  // Found out before the run, not after it.
+  if (!arguments.json.empty()) {
+    if (auto writable = bench::check_results_file(arguments.json); !writable) {
+      return fail(writable.error());
+    }
   }
   catch_stop_signals();
   os::raise_descriptor_limit();

@@ -42,6 +42,14 @@ printf '{"rows": 1' >"$work/bad.json"
 expect_refusal 2 'bad.json' report "$work/bad.json" --html "$work/x.html"
 expect_refusal 1 "$work/none/r.json" pages "${small[@]}" --target engine --json "$work/none/r.json"
 
+# Not by permissions, which root does not ask for.
+expect_refusal 1 '/proc/r.json' pages "${small[@]}" --target engine --json /proc/r.json
+"$UZRAM" bench pages "${small[@]}" --target engine --buffer-random --json /dev/full \
+  >"$work/out" 2>"$work/err"
+expect_equal 'exit code where the results have no room' $? 1
+grep -q '/dev/full.*No space' "$work/err" || fail "it does not say why: $(cat "$work/err")"
+grep -q '^fill .*engine' "$work/out" || fail "the table is lost: $(cat "$work/out")"
+
 step 'an NBD server that is not there, or vanishes'
 expect_refusal 1 "$work/none.nbd" pages "${small[@]}" --buffer-random \
   --target "nbd+unix:///x?socket=$work/none.nbd"

@@ -231,6 +231,28 @@ TEST(Results, a_link_to_a_file_stays_a_link) {
   EXPECT_EQ(read_results(folder / "real.json")->suite, "streams");
 }
 
+TEST(Results, whether_a_file_can_be_written_is_known_before_there_are_results) {
+  const test::TemporaryFolder folder;
+  EXPECT_TRUE(check_results_file(folder / "new.json").has_value());
+  EXPECT_FALSE(std::filesystem::exists(folder / "new.json"));
+  std::ofstream(folder / "old.json") << "old";
+  EXPECT_TRUE(check_results_file(folder / "old.json").has_value());
+  EXPECT_EQ(std::filesystem::file_size(folder / "old.json"), 3U);
+  EXPECT_TRUE(check_results_file("/dev/full").has_value());
+  // Nothing else stays behind.
+  const std::filesystem::directory_iterator entries(folder / "");
+  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+
+  EXPECT_EQ(check_results_file(folder / "no/such").error().message,
+            "results \"" + (folder / "no/such") + "\": create: No such file or directory");
+  // Where root may do anything, and still nothing can be made.
+  EXPECT_EQ(check_results_file("/proc/results.json").error().code, Errc::system);
+  std::filesystem::create_symlink("/proc/version", folder / "link.json");
+  EXPECT_EQ(check_results_file(folder / "link.json").error().code, Errc::system);
+  EXPECT_EQ(check_results_file(folder / "").error().code, Errc::invalid_argument);
+  EXPECT_EQ(write_results(folder / "", full_file()).error().code, Errc::invalid_argument);
+}
+
 TEST(Results, a_device_is_written_to_and_not_replaced) {
   EXPECT_TRUE(write_results("/dev/null", full_file()).has_value());
   struct stat status {};
