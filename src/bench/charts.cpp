@@ -91,6 +91,11 @@ std::string line_style(const Palette& palette, std::string_view label) {
                      Palette::point_type(index));
 }
 
+// Where the `index`th of `count` things side by side stands: from -1 to 1, 0 alone.
+double centred(std::size_t index, std::size_t count) {
+  return count < 2 ? 0 : 2 * static_cast<double>(index) / static_cast<double>(count - 1) - 1;
+}
+
 std::string bandwidth_chart(const std::string& title, const Facet& rows, const Palette& palette) {
   double most = 0;
   for (const Row* row : rows) {
@@ -109,17 +114,20 @@ std::string bandwidth_chart(const std::string& title, const Facet& rows, const P
     script += fmt::format("set xtics ({})\n", fmt::join(jobs, ", "));
   }
   Plot plot;
-  for (const std::string& label : labels_of(rows)) {
+  const std::vector<std::string> labels = labels_of(rows);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    // Side by side, as bars on top of each other cannot be told apart.
+    const double aside = margin / 3 * centred(i, labels.size());
     std::string data;
     for (const Row* row : rows) {
-      if (row->label == label && !row->mb_per_s.empty()) {
-        data +=
-            fmt::format("{} {} {} {}\n", row->threads, drawable(row->mb_per_s.median()) / unit,
-                        drawable(row->mb_per_s.min()) / unit, drawable(row->mb_per_s.max()) / unit);
+      if (row->label == labels[i] && !row->mb_per_s.empty()) {
+        data += fmt::format(
+            "{} {} {} {}\n", row->threads + aside, drawable(row->mb_per_s.median()) / unit,
+            drawable(row->mb_per_s.min()) / unit, drawable(row->mb_per_s.max()) / unit);
       }
     }
     if (!data.empty()) {
-      plot.add(data, "using 1:2:3:4 with yerrorlines " + line_style(palette, label));
+      plot.add(data, "using 1:2:3:4 with yerrorlines " + line_style(palette, labels[i]));
     }
   }
   return script + plot.text();
@@ -131,13 +139,18 @@ struct Bars {
   std::vector<std::pair<std::size_t, const Row*>> rows;
 };
 
-std::string bar_chart(const std::string& title, const Bars& bars,
+// Longer names do not fit the axis of a small chart.
+constexpr std::size_t kLongestOnAxis = 24;
+
+std::string bar_chart(const std::string& title, std::string_view first, const Bars& bars,
                       const std::vector<std::string>& labels, const Palette& palette) {
   double most = 1;
   for (const auto& [place, row] : bars.rows) {
     most = std::max(most, drawable(row->ratio_to_first.max()));
   }
-  std::string script = chart_frame(title, "", "speed / first target");
+  std::string script = chart_frame(
+      title, "",
+      fmt::format("speed / {}", first.size() <= kLongestOnAxis ? first : "first target"));
   std::vector<std::string> tics;
   bool two_lines = false;
   for (std::size_t i = 0; i < bars.places.size(); ++i) {
@@ -217,8 +230,20 @@ std::string latency_chart(const std::string& title, const std::vector<LatencyLin
          plot.text();
 }
 
+// The target that the others are compared with, where all rows have one and the same.
+std::string first_target(const RowGroup& group) {
+  std::set<std::string> firsts;
+  for (const Row* row : group.rows) {
+    if (!row->ratio_to_first.empty() && is_reference(row->ratio_to_first)) {
+      firsts.insert(row->label);
+    }
+  }
+  return firsts.size() == 1 ? printable(*firsts.begin()) : "first target";
+}
+
 std::optional<Figure> bar_figure(const RowGroup& group, const Palette& palette) {
   Figure figure;
+  const std::string first = first_target(group);
   RowGroup compared = group;
   std::erase_if(compared.rows, [](const Row* row) {
     return row->ratio_to_first.empty() || is_reference(row->ratio_to_first);
@@ -226,11 +251,11 @@ std::optional<Figure> bar_figure(const RowGroup& group, const Palette& palette) 
   if (compared.rows.empty() || job_counts(group.rows).size() != 1) {
     return std::nullopt;
   }
-  figure.heading = "Speed against the first target: " + group_text(group);
+  figure.heading = fmt::format("Speed against {}: {}", first, group_text(group));
   figure.labels = labels_of(compared.rows);
   figure.explanation =
       "Median of the ratios of the rounds, whiskers from the least to the greatest; above the "
-      "dashed line the target is faster than the first one.";
+      "dashed line a target is faster than the one it is compared with.";
   const bool by_algorithm = algorithms_vary(compared);
   const AlgorithmNames names(group.rows);
   figure.size = by_algorithm ? kSmall : kWide;
@@ -248,7 +273,7 @@ std::optional<Figure> bar_figure(const RowGroup& group, const Palette& palette) 
         bars.places.push_back(place);
       }
     }
-    figure.scripts.push_back(bar_chart(title, bars, figure.labels, palette));
+    figure.scripts.push_back(bar_chart(title, first, bars, figure.labels, palette));
   }
   return figure;
 }

@@ -79,6 +79,9 @@ std::string escape(std::string_view text) {
 std::string facts(const nlohmann::ordered_json& object, std::string_view title) {
   std::string html = fmt::format("<div><h4>{}</h4><table><tbody>\n", title);
   for (const auto& [name, value] : object.items()) {
+    if (value.is_null() || value == "") {
+      continue;
+    }
     html += fmt::format("<tr><td class=\"soft\">{}</td><td>{}</td></tr>\n", escape(name),
                         escape(value_text(value)));
   }

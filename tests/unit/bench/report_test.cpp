@@ -1,9 +1,14 @@
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "bench/charts.hpp"
 #include "bench/gnuplot.hpp"
 #include "bench/outputs.hpp"
 #include "support/temporary_folder.hpp"
@@ -69,6 +74,55 @@ TEST_F(Report, pages_have_ratios_against_time_for_each_corpus_and_for_all) {
   // A chart of bars for each corpus and operation, one of points for reads and writes of each.
   EXPECT_EQ(count(html, "<figure>"), 7U * 4 + (7 + 1) * 2);
   EXPECT_FALSE(has(html, "<h3>Bandwidth against"));
+}
+
+TEST_F(Report, bars_name_the_target_that_the_others_are_compared_with) {
+  ResultFile file = pages_results();
+  const std::string html = report_of({file});
+  EXPECT_TRUE(has(html, "<h3>Speed against codec: cc1plus"));
+  EXPECT_TRUE(has(html, "<text>speed / codec</text>"));
+  // Names that are longer than the axis stand in the heading alone.
+  const std::string name = "a-name-of-the-first-target-that-is-too-long-for-an-axis";
+  for (Row& row : file.rows) {
+    row.label = row.label == "codec" ? name : row.label;
+  }
+  const std::string longer = report_of({file});
+  EXPECT_TRUE(has(longer, "<h3>Speed against " + name + ": cc1plus"));
+  EXPECT_TRUE(has(longer, "<text>speed / first target</text>"));
+  EXPECT_FALSE(has(longer, "<text>speed / " + name));
+}
+
+TEST_F(Report, parameters_without_a_value_are_left_out) {
+  ResultFile file = sample_file("streams");
+  file.parameters["verify"] = "";
+  file.parameters["later"] = nullptr;
+  const std::string html = report_of({file});
+  EXPECT_FALSE(has(html, "verify"));
+  EXPECT_FALSE(has(html, "later"));
+  EXPECT_TRUE(has(html, "<td class=\"soft\">rounds</td><td>5</td>"));
+}
+
+TEST(Charts, bars_of_targets_at_one_number_of_jobs_stand_side_by_side) {
+  const ResultFile file = streams_results();
+  Palette palette;
+  palette.add(file.rows);
+  const std::vector<Figure> figures = bandwidth_figures(group_rows(file.rows), palette);
+  ASSERT_FALSE(figures.empty());
+  // The data of the first chart: a place on the x axis begins each line of four numbers.
+  std::istringstream script(figures.front().scripts.front());
+  std::set<double> places;
+  double near = 0;
+  for (std::string line; std::getline(script, line);) {
+    std::istringstream numbers(line);
+    double x = 0;
+    double speed = 0;
+    if (numbers >> x >> speed) {
+      places.insert(x);
+      near = std::max(near, std::fabs(x - std::round(x)));
+    }
+  }
+  EXPECT_EQ(places.size(), 3U * 10);
+  EXPECT_LT(near, 0.2);
 }
 
 TEST_F(Report, targets_of_one_algorithm_stand_together_whether_they_tell_its_level_or_not) {
