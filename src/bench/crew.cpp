@@ -161,17 +161,24 @@ void Crew::merge_latencies(LatencyHistogram& latency, LatencyHistogram& submit) 
   }
 }
 
-std::map<std::string, double> Crew::counters() const {
-  std::map<std::string, double> sums;
-  std::map<std::string, std::size_t> counted;
+Counters Crew::counters() const {
+  std::vector<Counters> of_members;
   for (const auto& member : members_) {
-    for (const auto& [name, count] : member->counters->counts()) {
+    of_members.push_back(member->counters->counts());
+  }
+  return sum_of_counters(of_members);
+}
+
+Counters sum_of_counters(const std::vector<Counters>& of_threads) {
+  Counters sums;
+  std::map<std::string, std::size_t> counted;
+  for (const Counters& counters : of_threads) {
+    for (const auto& [name, count] : counters) {
       sums[name] += count;
       ++counted[name];
     }
   }
-  // A counter that some threads could not have would be a sum of the others.
-  std::erase_if(sums, [&](const auto& sum) { return counted[sum.first] != members_.size(); });
+  std::erase_if(sums, [&](const auto& sum) { return counted[sum.first] != of_threads.size(); });
   return sums;
 }
 

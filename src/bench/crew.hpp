@@ -23,6 +23,12 @@
 
 namespace uzram::bench {
 
+// By name, see os/perf_counters.hpp.
+using Counters = std::map<std::string, double>;
+
+// Without those that some of the threads could not have: the sum of the others would pass for all.
+[[nodiscard]] Counters sum_of_counters(const std::vector<Counters>& of_threads);
+
 class Crew {
  public:
   // REQUIRES: `stop` outlives the crew.
@@ -40,7 +46,7 @@ class Crew {
   // Sums over the jobs.
   [[nodiscard]] JobCounts counts() const;
   void merge_latencies(LatencyHistogram& latency, LatencyHistogram& submit) const;
-  [[nodiscard]] std::map<std::string, double> counters() const;
+  [[nodiscard]] Counters counters() const;
 
  private:
   struct Member {

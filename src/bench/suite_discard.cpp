@@ -14,6 +14,9 @@ namespace {
 
 constexpr Defaults kDefaults = {"engine", "1G", "64", "4K,1M", "1", "3", "0"};
 
+// A pass over holes in long blocks takes a millisecond, but needs no fill before it.
+constexpr double kHolesSeconds = 0.25;
+
 Phase fill_of(const Settings& settings) {
   constexpr std::uint64_t kFillBlock = std::uint64_t{1} << 20;
   Phase fill;
@@ -41,13 +44,15 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
   phase.state = "stored";
   phase.refill = true;
   phases.push_back(phase);
-  phase.state = "holes";
-  phase.refill = false;
-  phases.push_back(phase);
+  Phase holes = phase;
+  holes.state = "holes";
+  holes.refill = false;
+  if (!settings.length_given) {
+    holes.runtime_s = kHolesSeconds;
+  }
+  phases.push_back(holes);
   phases.push_back(fill_of(settings));
   phase.op = "randdiscard";
-  phase.state = "stored";
-  phase.refill = true;
   phase.random = true;
   phases.push_back(phase);
   return phases;

@@ -101,6 +101,7 @@ Result<void> read_load(const SuiteOptions& options, const Defaults& defaults, Se
   settings.iodepth = *iodepth;
   settings.loops = *loops;
   settings.runtime_s = *runtime;
+  settings.length_given = !options.loops.empty() || !options.runtime.empty();
   settings.rounds = *rounds;
   settings.size_bytes = *size;
   settings.size_given = !options.size.empty();

@@ -35,6 +35,8 @@ struct Settings {
   std::uint32_t iodepth = 1;
   std::uint32_t loops = 1;
   double runtime_s = 0;
+  // One of --loops and --runtime was given.
+  bool length_given = false;
   std::uint32_t rounds = 5;
   bool verify = false;
   bool latency = false;

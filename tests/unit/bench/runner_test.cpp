@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/crew.hpp"
 #include "bench/job.hpp"
 #include "bench/slow_port.hpp"
 #include "bench/suite.hpp"
@@ -234,6 +235,12 @@ TEST(Runner, stops_when_asked_and_says_so) {
   ASSERT_TRUE(results.has_value());
   EXPECT_TRUE(results->interrupted);
   EXPECT_TRUE(results->rows.empty());
+}
+
+TEST(Crew, counters_that_a_thread_could_not_have_are_left_out) {
+  EXPECT_EQ(sum_of_counters({{{"cycles", 3}, {"instructions", 5}}, {{"instructions", 6}}}),
+            (Counters{{"instructions", 11}}));
+  EXPECT_TRUE(sum_of_counters({{{"cycles", 3}}, {}}).empty());
 }
 
 // A target of one job that keeps the requests it gets.

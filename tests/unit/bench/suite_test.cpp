@@ -328,6 +328,23 @@ TEST(Suite, discards_refuse_a_depth_and_a_verification) {
   expect_refused("discard", options, {"--verify"});
 }
 
+TEST(Suite, discards_of_holes_last_long_enough_to_measure) {
+  SuiteOptions options = small_options();
+  options.jobs = "2";
+  const auto holes = [&options] {
+    const auto plan = make_plan("discard", options);
+    EXPECT_TRUE(plan.has_value());
+    return plan->groups.front().phases[2];
+  };
+  EXPECT_EQ(holes().state, "holes");
+  EXPECT_DOUBLE_EQ(holes().runtime_s, 0.25);
+  options.loops = "7";
+  EXPECT_EQ(holes().loops, 7U);
+  EXPECT_DOUBLE_EQ(holes().runtime_s, 0);
+  options.runtime = "3";
+  EXPECT_DOUBLE_EQ(holes().runtime_s, 3);
+}
+
 TEST(Suite, an_export_named_twice_is_refused) {
   SuiteOptions options = small_options();
   options.targets = {"nbd+unix:///a?socket=/nowhere", "nbd+unix:///a?socket=/nowhere"};
