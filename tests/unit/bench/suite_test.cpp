@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "bench/memory_check.hpp"
 #include "bench/suite_parts.hpp"
 #include "codec/codec.hpp"
 
@@ -40,6 +41,27 @@ TEST(Suite, number_lists_have_ranges_and_no_repetitions) {
   for (const char* const text : {"", "0", "3-1", "1-", "-1", "11", "1,,2", "x", "1-99999999999"}) {
     EXPECT_FALSE(parse_numbers("--jobs", text, 10).has_value()) << text;
   }
+}
+
+TEST(Suite, parameters_say_what_is_in_force_given_or_not) {
+  SuiteOptions options = small_options();
+  options.data.buffer_pattern.clear();
+  options.data.buffer_compress_percentage = "50";
+  options.latency = true;
+  auto plan = make_plan("streams", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->parameters.value("buffer_compress_percentage", ""), "50");
+  EXPECT_EQ(plan->parameters.value("buffer_compress_chunk", ""), "512");
+  EXPECT_EQ(plan->parameters.value("streams", ""), "4,8,per-cpu");
+  EXPECT_EQ(plan->parameters.value("algorithm", ""), experiment_algorithm());
+  EXPECT_TRUE(plan->parameters.value("latency", false));
+  EXPECT_FALSE(plan->parameters.contains("data"));
+
+  options.data.buffer_compress_percentage.clear();
+  plan = make_plan("streams", options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  EXPECT_EQ(plan->parameters.value("data", ""), "pattern-0xbadc0ffee,compress-50");
+  EXPECT_FALSE(plan->parameters.contains("buffer_compress_chunk"));
 }
 
 TEST(Suite, seconds_have_units) {
@@ -141,8 +163,10 @@ TEST(Suite, modes_and_paths_that_there_are_not_are_refused) {
 
 TEST(Suite, what_is_fitted_to_the_memory_stays_within_its_size) {
   SuiteOptions options;
-  // Far more than any machine has, so that it is fitted.
-  options.targets = {"codec", "engine", "engine", "engine"};
+  // The smallest default, that of pages, needs 56 GiB with so many.
+  constexpr std::uint64_t kNeeded = std::uint64_t{56} << 30;
+  options.targets = {"codec"};
+  options.targets.resize(101, "engine");
   options.data.buffer_random = true;
   options.jobs = "1,2";
   for (const char* const name : {"async", "nowait", "pages", "streams"}) {
@@ -151,6 +175,10 @@ TEST(Suite, what_is_fitted_to_the_memory_stays_within_its_size) {
       ADD_FAILURE() << name << ": " << plan.error().message;
       continue;
     }
+    if (memory_available() < kNeeded) {
+      ASSERT_FALSE(plan->notes.empty()) << name;
+      EXPECT_NE(plan->notes.back().find("to fit in half"), std::string::npos) << name;
+    }
     for (const Group& group : plan->groups) {
       for (const Phase& phase : group.phases) {
         EXPECT_LE((phase.jobs - 1) * phase.job_stride + phase.job_bytes, group.size_bytes)
@@ -158,6 +186,18 @@ TEST(Suite, what_is_fitted_to_the_memory_stays_within_its_size) {
       }
     }
   }
+}
+
+TEST(Suite, a_fitted_size_without_room_for_the_jobs_is_refused) {
+  if (memory_available() > std::uint64_t{1} << 40) {
+    GTEST_SKIP() << "more than 1 TiB of memory holds the default size";
+  }
+  SuiteOptions options;
+  options.targets.resize(101, "engine");
+  options.data.buffer_random = true;
+  options.jobs = "1024";
+  options.block_sizes = "4M";
+  expect_refused("nowait", options, {"--size \"", "at least 4G", "a block for each job"});
 }
 
 TEST(Suite, a_refused_size_is_named_when_it_is_the_default) {
