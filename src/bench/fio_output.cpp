@@ -18,6 +18,7 @@ namespace {
 struct Line {
   std::string_view direction;
   double bytes_per_s = 0;
+  double bytes = 0;
 };
 
 // fio's num2str: divided until at most `digits` digits stand before the point, the rest of the
@@ -60,34 +61,45 @@ std::string summary(const Line& line, double seconds, std::uint32_t jobs, FioSty
   const double all = line.bytes_per_s;
   // How the jobs differ is not known: each has its part.
   const double one = all / std::max(jobs, 1U);
-  const double bytes = all * seconds;
   const auto msec = static_cast<std::uint64_t>(std::clamp(seconds * 1000, 1.0, 1e15));
   if (style == FioStyle::fio2) {
     return fmt::format("{:>7}: io={}, aggrb={}/s, minb={}/s, maxb={}/s, mint={}msec, maxt={}msec\n",
-                       line.direction, binary2(bytes), binary2(all), binary2(one), binary2(one),
-                       msec, msec);
+                       line.direction, binary2(line.bytes), binary2(all), binary2(one),
+                       binary2(one), msec, msec);
   }
   return fmt::format("{:>7}: bw={}/s ({}/s), {}/s-{}/s ({}/s-{}/s), io={} ({}), run={}-{}msec\n",
                      line.direction, binary3(all), decimal3(all), binary3(one), binary3(one),
-                     decimal3(one), decimal3(one), binary3(bytes), decimal3(bytes), msec, msec);
+                     decimal3(one), decimal3(one), binary3(line.bytes), decimal3(line.bytes), msec,
+                     msec);
 }
 
-double bytes_per_s(const Spread& mb_per_s) {
-  return mb_per_s.empty() ? 0 : mb_per_s.median() * 1e6;
+// The bytes are those of a round: the speed of one times the time of another would be neither's.
+Line line_of(std::string_view direction, const Spread& mb_per_s, const Spread& elapsed_s) {
+  if (mb_per_s.empty()) {
+    return {direction};
+  }
+  std::vector<double> bytes;
+  const std::size_t rounds = std::min(mb_per_s.values().size(), elapsed_s.values().size());
+  for (std::size_t round = 0; round < rounds; ++round) {
+    bytes.push_back(mb_per_s.values()[round] * 1e6 * elapsed_s.values()[round]);
+  }
+  return {direction, mb_per_s.median() * 1e6, bytes.empty() ? 0 : Spread(bytes).median()};
 }
 
 std::vector<Line> lines_of(const Row& row) {
   if (!row.read_mb_per_s.empty() && !row.write_mb_per_s.empty()) {
-    return {{"READ", bytes_per_s(row.read_mb_per_s)}, {"WRITE", bytes_per_s(row.write_mb_per_s)}};
+    return {line_of("READ", row.read_mb_per_s, row.elapsed_s),
+            line_of("WRITE", row.write_mb_per_s, row.elapsed_s)};
   }
   const auto has = [&](std::string_view part) { return row.op.find(part) != std::string::npos; };
   if (has("discard") || has("trim")) {
-    return {{"TRIM", bytes_per_s(row.mb_per_s)}};
+    return {line_of("TRIM", row.mb_per_s, row.elapsed_s)};
   }
   if (row.op == "rw" || row.op == "randrw") {
-    return {{"MIXED", bytes_per_s(row.mb_per_s)}};
+    return {line_of("MIXED", row.mb_per_s, row.elapsed_s)};
   }
-  return {{has("read") || row.op == "verify" ? "READ" : "WRITE", bytes_per_s(row.mb_per_s)}};
+  return {
+      line_of(has("read") || row.op == "verify" ? "READ" : "WRITE", row.mb_per_s, row.elapsed_s)};
 }
 
 // The names of the experiments' job files.

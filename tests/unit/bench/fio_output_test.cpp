@@ -72,6 +72,19 @@ TEST(FioOutput, the_experiments_script_squeezes_fio2_lines) {
       "WRITE: 1400.0MB/s,\n");
 }
 
+TEST(FioOutput, the_bytes_are_those_of_a_round) {
+  ResultFile file = sample_file("pages");
+  Row row = row_of("write", 1, 1);
+  // 16 MiB each, in rounds whose middle speed and middle time are of different rounds.
+  constexpr double kMB = 16.777216;
+  row.mb_per_s = Spread({kMB / 1, kMB / 2});
+  row.elapsed_s = Spread({1, 2});
+  file.rows = {row};
+  EXPECT_TRUE(has(format_fio(file, FioStyle::fio3), "io=16.0MiB (16.8MB), run=1500-1500msec"))
+      << format_fio(file, FioStyle::fio3);
+  EXPECT_TRUE(has(format_fio(file, FioStyle::fio2), "io=16384KB,"));
+}
+
 TEST(FioOutput, a_script_for_fio3_finds_the_bandwidth_in_the_second_field) {
   EXPECT_EQ(piped(format_fio(experiment(), FioStyle::fio3),
                   R"(grep -E "#jobs|READ|WRITE" "$FILE" | awk '{print $1, $2}' | sed 's/bw=//')"),
