@@ -39,6 +39,11 @@ std::string ratio_range_text(const Spread& ratios) {
          (within_noise(ratios) ? " =" : "");
 }
 
+// With another target than itself.
+bool is_compared(const Row& row) {
+  return !row.ratio_to_first.empty() && !is_reference(row.ratio_to_first);
+}
+
 std::string distance_text(const Spread& ratios) {
   const bool known = !ratios.empty() && ratios.median() > 0 && !is_reference(ratios);
   return known ? factor_text(1 / ratios.median()) : "";
@@ -115,9 +120,8 @@ std::vector<Column> value_columns(const RowGroup& group) {
   const std::string_view redundant = has_codec ? "IOPS" : "US/PAGE";
   std::erase_if(columns, [&](const Column& column) { return column.heading == redundant; });
   // Alone, or without others to compare with, all ratios are 1.
-  if (std::all_of(group.rows.begin(), group.rows.end(), [](const Row* row) {
-        return row->ratio_to_first.empty() || is_reference(row->ratio_to_first);
-      })) {
+  if (std::none_of(group.rows.begin(), group.rows.end(),
+                   [](const Row* row) { return is_compared(*row); })) {
     std::erase_if(columns, [](const Column& column) { return column.heading == "RATIO"; });
   }
   return columns;
@@ -208,7 +212,7 @@ std::string group_text(const RowGroup& group) {
 std::vector<std::string> legend(const std::vector<Row>& rows) {
   const auto any = [&](const auto& has) { return std::any_of(rows.begin(), rows.end(), has); };
   std::vector<std::string> lines = {"MB/S: median of the rounds, 10^6 bytes a second."};
-  if (any([](const Row& row) { return !row.ratio_to_first.empty(); })) {
+  if (any(is_compared)) {
     lines.emplace_back(
         "RATIO: speed by that of the first target, each round with its own of one interleaved run; "
         "above 1: faster.");
