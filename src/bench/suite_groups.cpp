@@ -6,6 +6,7 @@
 #include "base/size.hpp"
 #include "bench/memory_check.hpp"
 #include "bench/suite_parts.hpp"
+#include "bench/synthetic.hpp"
 #include "os/kernel_zram.hpp"
 
 namespace uzram::bench {
@@ -144,7 +145,8 @@ void note_shared_contents(const Group& group, std::vector<std::string>& notes) {
 }
 
 nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOptions& options,
-                                     const std::vector<Algorithm>& algorithms) {
+                                     const std::vector<Algorithm>& algorithms,
+                                     const DataSets& data) {
   nlohmann::ordered_json parameters = {{"size_bytes", settings.size_bytes},
                                        {"jobs", settings.jobs},
                                        {"block_sizes", settings.block_sizes},
@@ -173,10 +175,20 @@ nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOption
   add("streams", options.streams);
   add("method", options.methods);
   add("tree", options.tree);
+  if (options.data.empty()) {
+    std::string sets;
+    for (const auto& set : data) {
+      sets += (sets.empty() ? "" : ",") + set->name();
+    }
+    add("data", sets);
+  }
   add("corpus", options.data.corpus);
   add("buffer_pattern", options.data.buffer_pattern);
   add("buffer_compress_percentage", options.data.buffer_compress_percentage);
-  add("buffer_compress_chunk", options.data.buffer_compress_chunk);
+  add("buffer_compress_chunk",
+      !options.data.buffer_compress_chunk.empty() || options.data.buffer_compress_percentage.empty()
+          ? options.data.buffer_compress_chunk
+          : std::to_string(kDefaultChunk));
   add("buffer_same_percentage", options.data.buffer_same_percentage);
   if (options.data.buffer_random) {
     parameters["buffer_random"] = true;
@@ -226,7 +238,7 @@ Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const D
                  "none of the targets has any of the algorithms; " +
                      (settings.notes.empty() ? "" : settings.notes.back())};
   }
-  plan.parameters = parameters_of(settings, options, algorithms);
+  plan.parameters = parameters_of(settings, options, algorithms, data);
   plan.notes = std::move(settings.notes);
   return plan;
 }
