@@ -27,8 +27,9 @@ Upkeep::Upkeep(PageStore& store) : store_(store), keeper_(Housekeeper::get()) {
 }
 
 Upkeep::~Upkeep() {
-  store_.pool().set_keeper(nullptr);
+  // Its thread uses the pool until it has been told.
   keeper_->remove(*this);
+  store_.pool().set_keeper(nullptr);
 }
 
 std::chrono::nanoseconds Upkeep::tidy() noexcept {
