@@ -169,6 +169,17 @@ Result<std::optional<std::uint64_t>> first_data(const NbdConnection& connection,
   return found.first_data;
 }
 
+Result<void> check_size(const NbdConnection& connection, std::uint64_t size_bytes) {
+  if (connection.size_bytes() >= size_bytes) {
+    return {};
+  }
+  return Error{Errc::invalid_argument, 0,
+               fmt::format("the export has {} ({} bytes), expected at least {} ({} bytes); give a "
+                           "smaller --size or a larger export",
+                           format_size(connection.size_bytes()), connection.size_bytes(),
+                           format_size(size_bytes), size_bytes)};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Target>> open_nbd_target(const TargetConfig& config,
@@ -178,13 +189,8 @@ Result<std::unique_ptr<Target>> open_nbd_target(const TargetConfig& config,
   if (!connection) {
     return connection.error();
   }
-  if (connection->size_bytes() < needs.size_bytes) {
-    return Error{
-        Errc::invalid_argument, 0,
-        fmt::format("the export has {} ({} bytes), expected at least {} ({} bytes); give a "
-                    "smaller --size or a larger export",
-                    format_size(connection->size_bytes()), connection->size_bytes(),
-                    format_size(needs.size_bytes), needs.size_bytes)};
+  if (auto fits = check_size(*connection, needs.size_bytes); !fits) {
+    return std::move(fits).error();
   }
   if (connection->read_only()) {
     return Error{Errc::read_only, 0, "the export is read-only; expected one that can be written"};
@@ -206,6 +212,9 @@ Result<void> check_nbd_target(const TargetConfig& config, std::uint64_t size_byt
   const Result<NbdConnection> connection = NbdConnection::connect(uri, options);
   if (!connection) {
     return connection.error();
+  }
+  if (auto fits = check_size(*connection, size_bytes); !fits) {
+    return fits;
   }
   if (!connection->has_block_status()) {
     return Error{Errc::invalid_argument, 0,

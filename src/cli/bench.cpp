@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 #include <unistd.h>
@@ -31,6 +32,9 @@ extern "C" void on_stop_signal(int signal) {
     ::_exit(kSignalled + signal);
   }
   stop_signal = signal;
+  constexpr std::string_view kSays =
+      "\nuzram: stopping when the requests in flight have been answered; once more stops at once\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kSays.data(), kSays.size());
 }
 
 // Catches what stops a run, unless it was ignored at start (nohup).

@@ -42,6 +42,7 @@ for signal in INT TERM HUP; do
   kill "-$signal" "$run"
   expect_exit $((128 + $(kill -l "$signal")))
   expect_nothing_left
+  grep -q 'once more stops at once' "$work/run.err" || fail "no word of a second signal"
   grep -q interrupted "$work/run.err" || fail "it does not say so: $(cat "$work/run.err")"
 done
 

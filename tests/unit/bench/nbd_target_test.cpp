@@ -355,6 +355,10 @@ TEST_F(NbdTarget, an_export_that_holds_data_needs_consent) {
   EXPECT_THAT(refused.error().message, HasSubstr("from byte 33554432 on"));
   EXPECT_THAT(refused.error().message, HasSubstr("--yes"));
   EXPECT_TRUE(check_nbd_target(config(unix_uri()), 64 * kMiB, true));
+  // No consent makes a small export large enough.
+  const Result<void> too_small = check_nbd_target(config(unix_uri()), 65 * kMiB, false);
+  ASSERT_FALSE(too_small);
+  EXPECT_THAT(too_small.error().message, HasSubstr("a larger export"));
   // What lies beyond the run's range is nobody's business.
   EXPECT_TRUE(check_nbd_target(config(unix_uri()), 32 * kMiB, false));
 }
