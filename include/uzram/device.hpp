@@ -193,7 +193,7 @@ class Queue {
   void set_doorbell(int event_fd) noexcept { doorbell_fd_ = event_fd; }
   // False: a completed request is there, reap it first. True: the next one to complete will ring,
   // once.
-  [[nodiscard]] bool arm_doorbell() noexcept;
+  [[nodiscard]] bool arm_doorbell() noexcept { return arm(doorbell); }
 
  private:
   friend class engine::Executor;
@@ -201,6 +201,9 @@ class Queue {
   void arrive(Request& request) noexcept;
   // By the submitter: the request has completed.
   void append(Request& request) noexcept;
+  enum Awaited : std::uint32_t { nobody, doorbell, sleeper };
+  // False: a completed request is there. True: the next one to complete reaches `awaited`.
+  bool arm(Awaited awaited) noexcept;
 
   Device& device_;
   int doorbell_fd_ = -1;
@@ -209,8 +212,8 @@ class Queue {
   Request* completed_tail_ = nullptr;
   // Completed by workers, the latest first.
   alignas(64) std::atomic<Request*> arrived_{nullptr};
-  // The submitter sleeps, or is about to; a futex word when there is no doorbell.
-  std::atomic<std::uint32_t> armed_{0};
+  // How the submitter is to be told of the next request that completes; a futex word.
+  std::atomic<std::uint32_t> armed_{nobody};
   // Requests that workers have not let go of.
   std::atomic<std::uint32_t> in_flight_{0};
 };

@@ -30,12 +30,9 @@ Phase fill_of(const Settings& settings) {
 
 std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
                              std::uint64_t block_size) {
-  Phase phase;
+  Phase phase = phase_of(settings, jobs, block_size);
+  divide_device(settings, phase);
   phase.access = Access::discard;
-  phase.jobs = jobs;
-  phase.block_size = block_size;
-  phase.job_bytes = settings.size_bytes / jobs / block_size * block_size;
-  phase.job_stride = phase.job_bytes;
   phase.runtime_s = settings.runtime_s;
   phase.loops = settings.loops;
   phase.latency = true;

@@ -292,16 +292,44 @@ std::uint64_t experiment_job_bytes(std::uint64_t size_bytes, std::uint32_t jobs,
   return std::max(block_size, bytes / block_size * block_size);
 }
 
-std::vector<Phase> six_tests(const Settings& settings, std::uint32_t jobs,
-                             std::uint64_t block_size) {
+Phase phase_of(const Settings& settings, std::uint32_t jobs, std::uint64_t block_size) {
   Phase phase;
   phase.jobs = jobs;
   phase.block_size = block_size;
   phase.iodepth = settings.iodepth;
-  phase.loops = settings.loops;
-  phase.runtime_s = settings.runtime_s;
   phase.latency = settings.latency;
   phase.verify = settings.verify;
+  return phase;
+}
+
+void divide_device(const Settings& settings, Phase& phase) {
+  phase.job_bytes = settings.size_bytes / phase.jobs / phase.block_size * phase.block_size;
+  phase.job_stride = phase.job_bytes;
+}
+
+Result<Plan> plan_of_pages(const SuiteOptions& options, const Defaults& defaults,
+                           PhasesOf phases_of) {
+  auto settings = read_settings(options, defaults);
+  if (!settings) {
+    return std::move(settings).error();
+  }
+  auto algorithms = read_algorithms(options, "lz4");
+  if (!algorithms) {
+    return std::move(algorithms).error();
+  }
+  auto data = data_or_machine(options);
+  if (!data) {
+    return std::move(data).error();
+  }
+  const std::vector<TargetConfig> targets = settings->targets;
+  return make_groups(*std::move(settings), options, *data, *algorithms, targets, phases_of);
+}
+
+std::vector<Phase> six_tests(const Settings& settings, std::uint32_t jobs,
+                             std::uint64_t block_size) {
+  Phase phase = phase_of(settings, jobs, block_size);
+  phase.loops = settings.loops;
+  phase.runtime_s = settings.runtime_s;
   phase.job_bytes = experiment_job_bytes(settings.size_bytes, jobs, block_size);
   std::vector<Phase> phases;
   const auto add = [&](std::string_view op, Access access, bool random, std::string_view state) {

@@ -82,6 +82,12 @@ Result<std::vector<TargetConfig>> with_variants(const std::vector<TargetConfig>&
                                                 std::string_view key,
                                                 const std::vector<std::string>& values);
 
+// What phases have in common: how they are driven, as the settings say. Without a range.
+[[nodiscard]] Phase phase_of(const Settings& settings, std::uint32_t jobs,
+                             std::uint64_t block_size);
+// The jobs of `phase` share the device between them.
+void divide_device(const Settings& settings, Phase& phase);
+
 // The six tests of the streams experiment on a fresh device, and the reads twice: of holes before
 // the writes, of stored data after them.
 [[nodiscard]] std::vector<Phase> six_tests(const Settings& settings, std::uint32_t jobs,
@@ -99,6 +105,11 @@ using PhasesOf = std::vector<Phase> (*)(const Settings& settings, std::uint32_t 
 Result<Plan> make_groups(Settings settings, const SuiteOptions& options, const DataSets& data,
                          const std::vector<Algorithm>& algorithms,
                          const std::vector<TargetConfig>& targets, PhasesOf phases_of);
+
+// A suite of pages: its data are those of the options or of this machine, its compressor lz4 unless
+// they say others.
+Result<Plan> plan_of_pages(const SuiteOptions& options, const Defaults& defaults,
+                           PhasesOf phases_of);
 
 // The error of the first of `results` that has one, or null.
 template <typename... Results>

@@ -1,10 +1,10 @@
 #include "engine/executor.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <new>
 #include <string>
 
+#include "base/clock.hpp"
+#include "base/process_wide.hpp"
 #include "engine/device_impl.hpp"
 
 namespace uzram::engine {
@@ -14,10 +14,6 @@ namespace {
 constexpr std::uint32_t kMostTaken = 8;
 // What is measured takes this many pages at least, so that reading the clock costs little.
 constexpr std::uint64_t kWorthMeasuringPages = 8;
-
-std::int64_t now_ns() noexcept {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 }  // namespace
 
@@ -38,24 +34,12 @@ Executor::PageCost& Executor::cost_of(Op op) noexcept {
   return op == Op::read ? read_cost_ : op == Op::write ? write_cost_ : range_cost_;
 }
 
-const Executor::PageCost& Executor::cost_of(Op op) const noexcept {
-  return op == Op::read ? read_cost_ : op == Op::write ? write_cost_ : range_cost_;
-}
-
 std::uint64_t Executor::pages_of(const Request& request) const noexcept {
   // The device refuses longer ones, and nothing is to overflow before it does.
   const std::uint64_t length = std::min(request.length, device_.options.disksize_bytes);
   return request.op == Op::flush
              ? 0
              : (length + device_.options.page_size_bytes - 1) >> device_.page_shift;
-}
-
-std::uint64_t Executor::estimate_ns(std::span<Request* const> batch) const noexcept {
-  std::uint64_t sum_ns = 0;
-  for (const Request* const request : batch) {
-    sum_ns += cost_of(request->op).of(pages_of(*request));
-  }
-  return sum_ns;
 }
 
 std::uint32_t Executor::most_helpers() const noexcept {
@@ -170,19 +154,21 @@ void Executor::execute_shared(std::span<Request* const> run) noexcept {
     return;
   }
   const Op op = run.front()->op;
-  const bool alike = std::ranges::all_of(run, [op](const auto* each) { return each->op == op; });
+  bool alike = true;
+  std::uint64_t pages = 0;
+  std::uint64_t estimate_ns = 0;
+  for (const Request* const request : run) {
+    const std::uint64_t of_request = pages_of(*request);
+    alike = alike && request->op == op;
+    pages += of_request;
+    estimate_ns += cost_of(request->op).of(of_request);
+  }
   BatchWork work(*this, run);
   const std::int64_t start_ns = now_ns();
-  const bool alone = !workers_->run(work, static_cast<std::uint32_t>(run.size()), estimate_ns(run),
-                                    most_helpers());
-  if (alone && alike) {
-    std::uint64_t pages = 0;
-    for (const Request* const request : run) {
-      pages += pages_of(*request);
-    }
-    if (pages >= kWorthMeasuringPages) {
-      cost_of(op).learn(pages, now_ns() - start_ns);
-    }
+  const bool alone =
+      !workers_->run(work, static_cast<std::uint32_t>(run.size()), estimate_ns, most_helpers());
+  if (alone && alike && pages >= kWorthMeasuringPages) {
+    cost_of(op).learn(pages, now_ns() - start_ns);
   }
 }
 
@@ -209,8 +195,12 @@ void Executor::execute_batch(std::span<Request* const> batch) noexcept {
 void Executor::submit(Queue& queue, std::span<Request* const> batch) noexcept {
   if (mode() == Mode::async) {
     post(queue, batch);
-    return;
+  } else {
+    complete(queue, batch);
   }
+}
+
+void Executor::complete(Queue& queue, std::span<Request* const> batch) noexcept {
   execute_batch(batch);
   for (Request* const request : batch) {
     queue.append(*request);
@@ -232,10 +222,7 @@ void Executor::post(Queue& queue, std::span<Request* const> batch) noexcept {
   if (!backlog_.push(batch.front(), batch.back(), count)) {
     // The mode has just changed.
     queue.in_flight_.fetch_sub(count, std::memory_order_relaxed);
-    execute_batch(batch);
-    for (Request* const request : batch) {
-      queue.append(*request);
-    }
+    complete(queue, batch);
   }
 }
 
@@ -319,7 +306,7 @@ void Executor::Backlog::run() noexcept {
 // ---- modes ------------------------------------------------------------------------------------
 
 Executor::Executor(Device::Impl& device)
-    : device_(device), workers_(Workers::get()), backlog_(*this) {}
+    : device_(device), workers_(process_wide<Workers>()), backlog_(*this) {}
 
 Executor::~Executor() {
   backlog_.close();

@@ -104,9 +104,7 @@ class Executor {
   class RequestWork;
 
   [[nodiscard]] std::uint64_t pages_of(const Request& request) const noexcept;
-  [[nodiscard]] std::uint64_t estimate_ns(std::span<Request* const> batch) const noexcept;
   [[nodiscard]] PageCost& cost_of(Op op) noexcept;
-  [[nodiscard]] const PageCost& cost_of(Op op) const noexcept;
   [[nodiscard]] std::uint32_t most_helpers() const noexcept;
 
   void execute_alone(Request& request) noexcept;
@@ -116,6 +114,9 @@ class Executor {
   // Requests that are not divided.
   void execute_shared(std::span<Request* const> run) noexcept;
   void execute_batch(std::span<Request* const> batch) noexcept;
+  // In the submitter, helped as the mode says.
+  void complete(Queue& queue, std::span<Request* const> batch) noexcept;
+  // To workers.
   void post(Queue& queue, std::span<Request* const> batch) noexcept;
 
   Device::Impl& device_;

@@ -1,13 +1,10 @@
 #include "engine/housekeeper.hpp"
 
 #include <algorithm>
-#include <csignal>
-#include <system_error>
-
-#include <pthread.h>
 
 #include "base/cpu.hpp"
 #include "base/log.hpp"
+#include "os/background_thread.hpp"
 #include "os/futex.hpp"
 
 namespace uzram::engine {
@@ -17,18 +14,6 @@ void Housekeeper::Client::poke() noexcept {
       !poked_.exchange(true, std::memory_order_seq_cst)) {
     keeper_->wake();
   }
-}
-
-std::shared_ptr<Housekeeper> Housekeeper::get() {
-  static Mutex mutex;
-  static std::weak_ptr<Housekeeper> current;
-  const MutexLock lock(mutex);
-  std::shared_ptr<Housekeeper> keeper = current.lock();
-  if (!keeper) {
-    keeper = std::make_shared<Housekeeper>();
-    current = keeper;
-  }
-  return keeper;
 }
 
 Housekeeper::~Housekeeper() {
@@ -67,18 +52,12 @@ void Housekeeper::start() noexcept {
   if (started_.load(std::memory_order_relaxed)) {
     return;
   }
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { serve(); });
-    ::pthread_setname_np(thread_.native_handle(), "uzram-keeper");
-  } catch (const std::system_error& error) {
+  if (auto started = os::start_background_thread("uzram-keeper", [this] { serve(); }); started) {
+    thread_ = *std::move(started);
+  } else {
     log(LogLevel::warning,
-        std::string("no thread for taking room ahead and compacting: ") + error.what());
+        "room is not taken ahead, and pools are not compacted: " + started.error().message);
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   // Once is enough to know that there is none.
   started_.store(true, std::memory_order_release);
 }

@@ -2,8 +2,7 @@
 //
 // Role: beside the data path. A pool gets room from it before it is needed, and is compacted when
 // enough of it is holes.
-// Ownership: it belongs to the process; the first client makes it, the last one ends it. The thread
-// is started by the first poke, with all signals blocked. Where it cannot be started its work is not
+// Ownership: devices share the one of process_wide(). The thread is started by the first poke. Where it cannot be started its work is not
 // done ahead; the data path does without.
 // Errors: none.
 // Threads: add and remove from any, not from tidy; poke from any.
@@ -44,7 +43,6 @@ class Housekeeper {
     std::chrono::steady_clock::time_point due_ = std::chrono::steady_clock::time_point::max();
   };
 
-  static std::shared_ptr<Housekeeper> get();
   Housekeeper() = default;
   ~Housekeeper();
   Housekeeper(const Housekeeper&) = delete;

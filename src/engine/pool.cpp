@@ -237,7 +237,7 @@ void Pool::give_back(std::span<const Extent16> extents) noexcept {
       !told_of_holes_.exchange(true, std::memory_order_seq_cst)) {
     keeper_->pool_wants_care();
   }
-  return_surplus(kReserveSlackSpans);
+  return_surplus(usual_reserve(), kReserveSlackSpans);
 }
 
 std::uint32_t Pool::ahead_spans() const noexcept {
@@ -258,21 +258,20 @@ Pool::Health Pool::health() noexcept {
   return {holes(), activity_};
 }
 
-void Pool::return_surplus(std::uint32_t slack) noexcept {
+void Pool::return_surplus(std::uint32_t least, std::uint32_t slack) noexcept {
   std::array<SpanIndex, kReturnBatch> spans{};
   std::uint32_t count = 0;
   do {
     {
       const MutexLock lock(mutex_);
-      count = surplus(slack, spans);
+      count = surplus(least, slack, spans);
     }
     return_spans(std::span(spans).first(count));
   } while (count == spans.size());
 }
 
-std::uint32_t Pool::surplus(std::uint32_t slack, std::span<SpanIndex> out) noexcept {
-  // With a keeper, what it holds ready is no surplus.
-  const std::uint32_t least = keeper_ == nullptr || slack == 0 ? kMinReserveSpans : ahead_spans();
+std::uint32_t Pool::surplus(std::uint32_t least, std::uint32_t slack,
+                            std::span<SpanIndex> out) noexcept {
   const std::uint32_t keep = std::max(least, present_spans_.load(std::memory_order_relaxed) / 64);
   if (reserve_spans_ <= keep + slack) {
     return 0;

@@ -114,9 +114,9 @@ class Pool {
   }
   void release_victims() noexcept;
   // Gives back what the reserve need not keep at all.
-  void trim() noexcept { return_surplus(0); }
+  void trim() noexcept { return_surplus(kMinReserveSpans, 0); }
   // Gives back what the reserve need not keep while the device is in use.
-  void trim_to_reserve() noexcept { return_surplus(1); }
+  void trim_to_reserve() noexcept { return_surplus(usual_reserve(), 0); }
   // Spans that hold or may hold objects: neither absent nor wholly free.
   [[nodiscard]] std::uint32_t occupied_spans() const noexcept;
 
@@ -178,7 +178,12 @@ class Pool {
   void link(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void unlink(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void push_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
-  [[nodiscard]] std::uint32_t ahead_spans() const noexcept UZRAM_REQUIRES(mutex_);
+  // What the keeper holds ready while the pool grows.
+  [[nodiscard]] std::uint32_t ahead_spans() const noexcept;
+  // What is no surplus while the device is in use.
+  [[nodiscard]] std::uint32_t usual_reserve() const noexcept {
+    return keeper_ == nullptr ? kMinReserveSpans : ahead_spans();
+  }
   [[nodiscard]] Holes holes() const noexcept UZRAM_REQUIRES(mutex_);
 
   std::uint32_t take_locked(const Demand& demand, bool thorough, std::span<Extent16> out) noexcept
@@ -210,8 +215,8 @@ class Pool {
   Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);
 
   // Gives back what the reserve need not keep once it has `slack` spans more than that.
-  void return_surplus(std::uint32_t slack) noexcept;
-  std::uint32_t surplus(std::uint32_t slack, std::span<SpanIndex> out) noexcept
+  void return_surplus(std::uint32_t least, std::uint32_t slack) noexcept;
+  std::uint32_t surplus(std::uint32_t least, std::uint32_t slack, std::span<SpanIndex> out) noexcept
       UZRAM_REQUIRES(mutex_);
   void return_spans(std::span<SpanIndex> spans) noexcept;
 

@@ -42,11 +42,11 @@ void Queue::arrive(Request& request) noexcept {
     request.next = newest;
   } while (!arrived_.compare_exchange_weak(newest, &request, std::memory_order_seq_cst,
                                            std::memory_order_relaxed));
-  if (armed_.load(std::memory_order_seq_cst) != 0 &&
-      armed_.exchange(0, std::memory_order_seq_cst) != 0) {
-    if (doorbell_fd_ >= 0) {
+  if (armed_.load(std::memory_order_seq_cst) != nobody) {
+    const std::uint32_t awaited = armed_.exchange(nobody, std::memory_order_seq_cst);
+    if (awaited == doorbell) {
       ::eventfd_write(doorbell_fd_, 1);
-    } else {
+    } else if (awaited == sleeper) {
       os::futex_wake(&armed_, 1);
     }
   }
@@ -78,15 +78,15 @@ Request* Queue::reap() noexcept {
   return request;
 }
 
-bool Queue::arm_doorbell() noexcept {
+bool Queue::arm(Awaited awaited) noexcept {
   if (completed_head_ != nullptr) {
     return false;
   }
-  armed_.store(1, std::memory_order_seq_cst);
+  armed_.store(awaited, std::memory_order_seq_cst);
   if (arrived_.load(std::memory_order_seq_cst) == nullptr) {
     return true;
   }
-  armed_.store(0, std::memory_order_relaxed);
+  armed_.store(nobody, std::memory_order_relaxed);
   return false;
 }
 
@@ -95,10 +95,8 @@ Request* Queue::wait() noexcept {
     if (Request* const request = reap()) {
       return request;
     }
-    if (doorbell_fd_ >= 0) {
-      sched_yield();
-    } else if (arm_doorbell()) {
-      os::futex_wait(&armed_, 1);
+    if (arm(sleeper)) {
+      os::futex_wait(&armed_, sleeper);
     }
   }
   return nullptr;

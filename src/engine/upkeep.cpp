@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/process_wide.hpp"
+
 namespace uzram::engine {
 namespace {
 
@@ -21,7 +23,7 @@ constexpr std::chrono::nanoseconds kHopelessRest = 1s;
 
 }  // namespace
 
-Upkeep::Upkeep(PageStore& store) : store_(store), keeper_(Housekeeper::get()) {
+Upkeep::Upkeep(PageStore& store) : store_(store), keeper_(process_wide<Housekeeper>()) {
   keeper_->add(*this);
   store_.pool().set_keeper(this);
 }

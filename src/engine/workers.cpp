@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <chrono>
 #include <cmath>
-#include <csignal>
-#include <system_error>
+#include <string>
+#include <utility>
 
-#include <pthread.h>
 #include <sys/resource.h>
 
+#include "base/clock.hpp"
 #include "base/cpu.hpp"
+#include "os/background_thread.hpp"
 #include "os/cpu_quota.hpp"
 #include "os/futex.hpp"
 
@@ -33,10 +32,6 @@ constexpr std::int64_t kFirstBackOffNs = 200'000;
 constexpr std::uint32_t kMostDoublings = 10;
 constexpr int kSpinsBeforeSleep = 2000;
 constexpr std::int64_t kRefreshNs = 1'000'000'000;
-
-std::int64_t now_ns() noexcept {
-  return std::chrono::steady_clock::now().time_since_epoch().count();
-}
 
 void pause() noexcept {
 #if defined(__x86_64__)
@@ -305,9 +300,20 @@ bool Workers::run_chore() noexcept {
   return true;
 }
 
+bool Workers::wants_help() const noexcept {
+  for (std::uint64_t bits = offered_.load(std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
+    const Offer& offer = offers_[static_cast<std::size_t>(std::countr_zero(bits))];
+    const Claim claim = Claim::of(offer.claim.load(std::memory_order_relaxed));
+    if (claim.head < claim.tail &&
+        claim.helpers < offer.most_helpers.load(std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool Workers::anything_to_do() const noexcept {
-  return offered_.load(std::memory_order_seq_cst) != 0 ||
-         chores_waiting_.load(std::memory_order_seq_cst) != 0 ||
+  return wants_help() || chores_waiting_.load(std::memory_order_seq_cst) != 0 ||
          stopping_.load(std::memory_order_seq_cst);
 }
 
@@ -322,8 +328,7 @@ bool Workers::look_out(Thread& self) noexcept {
   do {
     for (int spin = 0; spin < 16 && !found; ++spin) {
       pause();
-      found = offered_.load(std::memory_order_relaxed) != 0 ||
-              chores_waiting_.load(std::memory_order_relaxed) != 0;
+      found = wants_help() || chores_waiting_.load(std::memory_order_relaxed) != 0;
     }
   } while (!found && now_ns() < until_ns);
   looking_.fetch_sub(1, std::memory_order_relaxed);
@@ -414,38 +419,18 @@ void Workers::start_one() noexcept {
 Result<void> Workers::start(std::uint32_t count) {
   const MutexLock lock(start_mutex_);
   count = std::min(count, kMostThreads);
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  Result<void> result;
   for (std::uint32_t index = started_.load(std::memory_order_relaxed); index < count; ++index) {
     Thread& thread = threads_[index];
     thread.cpu_slot = index % cpus_;
-    try {
-      thread.thread = std::thread([this, &thread] { serve(thread); });
-    } catch (const std::system_error& error) {
-      result = system_error("worker thread " + std::to_string(index), error.code().value());
-      break;
+    auto started = os::start_background_thread("uzram-worker" + std::to_string(index),
+                                               [this, &thread] { serve(thread); });
+    if (!started) {
+      return std::move(started).error();
     }
-    ::pthread_setname_np(thread.thread.native_handle(),
-                         ("uzram-worker" + std::to_string(index)).substr(0, 15).c_str());
+    thread.thread = *std::move(started);
     started_.store(index + 1, std::memory_order_release);
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return result;
-}
-
-std::shared_ptr<Workers> Workers::get() {
-  static Mutex mutex;
-  static std::weak_ptr<Workers> current;
-  const MutexLock lock(mutex);
-  std::shared_ptr<Workers> workers = current.lock();
-  if (!workers) {
-    workers = std::make_shared<Workers>();
-    current = workers;
-  }
-  return workers;
+  return {};
 }
 
 Workers::Workers()

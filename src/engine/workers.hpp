@@ -12,8 +12,7 @@
 // help than the control group's CPU quota leaves to a submitter.
 // They never take a CPU from a thread that runs: a worker whose CPU is busy comes late, and is left
 // alone for a while.
-// Ownership: they belong to the process; the first user makes them, the last one ends them. Threads
-// are started when they are first needed, with all signals blocked.
+// Ownership: devices share those of process_wide(). Threads are started when they are first needed.
 // Units: nanoseconds; units of work are whatever the work says.
 // Errors: run() needs no thread, so it cannot fail; start() reports that there are none.
 // Threads: all members, any.
@@ -60,7 +59,6 @@ class Workers {
  public:
   static constexpr std::uint32_t kMaxUnits = 0xffff;
 
-  static std::shared_ptr<Workers> get();
   Workers();
   ~Workers();
   Workers(const Workers&) = delete;
@@ -133,6 +131,8 @@ class Workers {
   // Sees whether more comes up before long.
   bool look_out(Thread& self) noexcept;
   void sleep(Thread& self) noexcept;
+  // Whether an offer has units left and room for one more helper.
+  [[nodiscard]] bool wants_help() const noexcept;
   [[nodiscard]] bool anything_to_do() const noexcept;
   [[nodiscard]] static bool preempted(Thread& self) noexcept;
   static void back_off(Thread& self, std::int64_t now_ns) noexcept;
@@ -159,7 +159,7 @@ class Workers {
   std::atomic<bool> eager_{false};
   // Threads that exist: the first of threads_.
   alignas(128) std::atomic<std::uint32_t> started_{0};
-  // A bit for each offer that units may be taken from.
+  // A bit for each offer whose owner is at work.
   alignas(128) std::atomic<std::uint64_t> offered_{0};
   // Threads that look out for more.
   alignas(128) std::atomic<std::uint32_t> looking_{0};

@@ -14,6 +14,7 @@
 
 #include "uzram/device.hpp"
 
+#include "base/process_wide.hpp"
 #include "base/random.hpp"
 #include "contents.hpp"
 #include "engine/device_impl.hpp"
@@ -279,7 +280,7 @@ TEST_P(DeviceModel, threads_of_random_operations_agree_with_a_naive_device) {
   ASSERT_TRUE(made) << made.error().message;
   Device& device = **made;
   // Whatever can be shared is, however busy this machine is.
-  const std::shared_ptr<engine::Workers> helpers = engine::Workers::get();
+  const std::shared_ptr<engine::Workers> helpers = process_wide<engine::Workers>();
   helpers->set_eager(true);
   ASSERT_TRUE(helpers->start(2));
   const std::uint64_t table_before = device.stats().table_bytes;

@@ -10,6 +10,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/process_wide.hpp"
 #include "base/random.hpp"
 #include "engine/device_impl.hpp"
 
@@ -49,7 +50,7 @@ class Eager {
   ~Eager() { workers_->set_eager(false); }
 
  private:
-  std::shared_ptr<engine::Workers> workers_ = engine::Workers::get();
+  std::shared_ptr<engine::Workers> workers_ = process_wide<engine::Workers>();
 };
 
 // `pages` pages from `offset` on as so many requests.

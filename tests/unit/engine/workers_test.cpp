@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/process_wide.hpp"
+
 namespace uzram::engine {
 namespace {
 
@@ -173,13 +175,13 @@ TEST_F(EagerWorkers, chores_are_run_and_may_have_work_shared) {
 TEST(Workers, are_the_same_for_all_users_and_end_with_the_last) {
   std::weak_ptr<Workers> gone;
   {
-    const std::shared_ptr<Workers> one = Workers::get();
-    EXPECT_EQ(one, Workers::get());
+    const std::shared_ptr<Workers> one = process_wide<Workers>();
+    EXPECT_EQ(one, process_wide<Workers>());
     ASSERT_TRUE(one->start(2));
     gone = one;
   }
   EXPECT_TRUE(gone.expired());
-  EXPECT_GE(Workers::get()->parallelism(), 1U);
+  EXPECT_GE(process_wide<Workers>()->parallelism(), 1U);
 }
 
 }  // namespace
