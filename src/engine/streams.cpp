@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <new>
 #include <optional>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/cpu.hpp"
 #include "base/mutex.hpp"
+#include "base/process_wide.hpp"
 #include "os/futex.hpp"
 
 namespace uzram::engine {
@@ -51,32 +52,64 @@ Result<std::shared_ptr<StreamSet>> StreamSet::get(const std::string& algorithm,
       return set;
     }
   }
-  auto set = std::shared_ptr<StreamSet>(new StreamSet);
-  set->codec_ = std::move(*codec);
-  if (auto filled = set->fill(page_size_bytes, shared_streams); !filled) {
-    return std::move(filled).error();
+  auto set =
+      std::shared_ptr<StreamSet>(new StreamSet(std::move(*codec), page_size_bytes, shared_streams));
+  // A spare for each four CPUs to begin with: only preempted threads leave their stream busy.
+  const std::size_t first = shared_streams != 0
+                                ? shared_streams
+                                : set->per_cpu_ + std::max<std::size_t>(1, set->per_cpu_ / 4);
+  while (set->size() < first) {
+    if (auto added = set->add_stream(); !added) {
+      return std::move(added).error();
+    }
+  }
+  if (set->size() < set->capacity_) {
+    set->keeper_ = process_wide<Housekeeper>();
+    set->keeper_->add(*set);
   }
   known.sets.emplace_back(key, set);
   return set;
 }
 
-Result<void> StreamSet::fill(std::uint32_t page_size_bytes, std::uint32_t shared_streams) {
-  const std::uint32_t cpus = usable_cpus();
-  per_cpu_ = shared_streams == 0 ? cpus : 0;
-  // A spare for each four CPUs: only preempted threads leave their stream busy.
-  const std::size_t count = shared_streams == 0 ? cpus + std::max(1U, cpus / 4) : shared_streams;
-  for (std::size_t i = 0; i < count; ++i) {
-    auto stream = std::make_unique<Stream>();
-    auto workspace = codec_->make_workspace();
-    if (!workspace) {
-      return std::move(workspace).error();
-    }
-    stream->workspace = std::move(*workspace);
-    stream->compressed = std::make_unique<std::byte[]>(page_size_bytes);
-    stream->page = std::make_unique<std::byte[]>(page_size_bytes);
-    streams_.push_back(std::move(stream));
+StreamSet::StreamSet(std::shared_ptr<const codec::Codec> codec, std::uint32_t page_size_bytes,
+                     std::uint32_t shared_streams)
+    : codec_(std::move(codec)),
+      page_size_bytes_(page_size_bytes),
+      per_cpu_(shared_streams == 0 ? usable_cpus() : 0),
+      capacity_(shared_streams == 0 ? per_cpu_ + std::max(kMostSpares, per_cpu_ / 4)
+                                    : shared_streams),
+      streams_(std::make_unique<std::unique_ptr<Stream>[]>(capacity_)) {}
+
+StreamSet::~StreamSet() {
+  if (keeper_) {
+    keeper_->remove(*this);
   }
+}
+
+Result<void> StreamSet::add_stream() {
+  auto stream = std::make_unique<Stream>();
+  auto workspace = codec_->make_workspace();
+  if (!workspace) {
+    return std::move(workspace).error();
+  }
+  stream->workspace = std::move(*workspace);
+  stream->compressed = std::make_unique<std::byte[]>(page_size_bytes_);
+  stream->page = std::make_unique<std::byte[]>(page_size_bytes_);
+  const std::size_t count = size_.load(std::memory_order_relaxed);
+  streams_[count] = std::move(stream);
+  size_.store(count + 1, std::memory_order_release);
   return {};
+}
+
+std::chrono::nanoseconds StreamSet::tidy() noexcept {
+  try {
+    while (waiting_.load(std::memory_order_relaxed) != 0 && size() < capacity_ && add_stream()) {
+      wake_waiting();
+    }
+  } catch (const std::bad_alloc&) {
+    // Those that wait get a stream when one is released.
+  }
+  return kNever;
 }
 
 Stream* StreamSet::try_acquire() noexcept {
@@ -91,8 +124,9 @@ Stream* StreamSet::try_acquire() noexcept {
     }
   }
   // Spares lie behind the per-CPU streams; the last resort is another CPU's.
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    Stream& stream = *streams_[(per_cpu_ + i) % streams_.size()];
+  const std::size_t count = size();
+  for (std::size_t i = 0; i < count; ++i) {
+    Stream& stream = *streams_[(per_cpu_ + i) % count];
     if (take(stream)) {
       return &stream;
     }
@@ -105,6 +139,9 @@ Stream& StreamSet::acquire() noexcept {
     return *stream;
   }
   waiting_.fetch_add(1, std::memory_order_seq_cst);
+  if (keeper_ && size() < capacity_) {
+    poke();
+  }
   for (;;) {
     const std::uint32_t seen = released_.load(std::memory_order_seq_cst);
     if (Stream* stream = try_acquire(); stream != nullptr) {
@@ -118,9 +155,13 @@ Stream& StreamSet::acquire() noexcept {
 void StreamSet::release(Stream& stream) noexcept {
   stream.busy.exchange(false, std::memory_order_seq_cst);
   if (waiting_.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
-    released_.fetch_add(1, std::memory_order_seq_cst);
-    os::futex_wake(&released_, 1);
+    wake_waiting();
   }
+}
+
+void StreamSet::wake_waiting() noexcept {
+  released_.fetch_add(1, std::memory_order_seq_cst);
+  os::futex_wake(&released_, 1);
 }
 
 }  // namespace uzram::engine

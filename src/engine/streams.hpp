@@ -2,11 +2,13 @@
 //
 // Role: step 5 of the data path. A stream is one codec workspace and two page buffers, used by
 // one thread at a time. Per-CPU: a thread prefers its CPU's stream and, when that one is busy
-// because its user was preempted, takes a spare. Shared: N streams for all threads; a thread
-// waits for a free one, as zram's threads did before Linux 4.7.
+// because its user was preempted, takes a spare; the housekeeper adds spares when a thread had to wait
+// for one. Shared: N streams for all threads; a thread waits for a free one, as zram's threads did
+// before Linux 4.7.
 // Ownership: streams belong to the process; devices with the same codec, level and page size
 // share a set.
-// Errors: at set-up only; all memory is taken at creation.
+// Errors: at set-up only; a stream's memory is all taken when it is made. A spare that cannot be made
+// is done without.
 // Threads: acquire and release from any.
 // Lock order: a thread takes a stream before it locks an entry, and at most one of each.
 #pragma once
@@ -17,11 +19,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "uzram/error.hpp"
 
 #include "codec/codec.hpp"
+#include "engine/housekeeper.hpp"
 
 namespace uzram::engine {
 
@@ -33,31 +35,48 @@ struct alignas(64) Stream {
   std::unique_ptr<std::byte[]> page;
 };
 
-class StreamSet {
+class StreamSet final : private Housekeeper::Client {
  public:
+  // More spares than this are not added: it is memory, and so many threads at once are rare.
+  static constexpr std::size_t kMostSpares = 64;
+
   // `shared_streams`: 0 is per-CPU. Sets in use are found again by their parameters.
   // Errors: invalid_argument (algorithm, level), system (no memory).
   static Result<std::shared_ptr<StreamSet>> get(const std::string& algorithm,
                                                 std::optional<int> level,
                                                 std::uint32_t page_size_bytes,
                                                 std::uint32_t shared_streams);
+  ~StreamSet();
+  StreamSet(const StreamSet&) = delete;
+  StreamSet& operator=(const StreamSet&) = delete;
 
   [[nodiscard]] const codec::Codec& codec() const noexcept { return *codec_; }
-  [[nodiscard]] std::size_t size() const noexcept { return streams_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
 
   // Waits until a stream is free.
   [[nodiscard]] Stream& acquire() noexcept;
   void release(Stream& stream) noexcept;
 
  private:
-  StreamSet() = default;
-  Result<void> fill(std::uint32_t page_size_bytes, std::uint32_t shared_streams);
+  StreamSet(std::shared_ptr<const codec::Codec> codec, std::uint32_t page_size_bytes,
+            std::uint32_t shared_streams);
+  // REQUIRES: size() < capacity_; called by one thread at a time.
+  Result<void> add_stream();
+  // Adds a spare while threads wait.
+  std::chrono::nanoseconds tidy() noexcept override;
+  void wake_waiting() noexcept;
   Stream* try_acquire() noexcept;
 
-  std::shared_ptr<const codec::Codec> codec_;
-  std::vector<std::unique_ptr<Stream>> streams_;
+  const std::shared_ptr<const codec::Codec> codec_;
+  const std::uint32_t page_size_bytes_;
   // Streams tried by their CPU first; 0 when shared.
-  std::size_t per_cpu_ = 0;
+  const std::size_t per_cpu_;
+  const std::size_t capacity_;
+  // The first size_ of capacity_ are there.
+  const std::unique_ptr<std::unique_ptr<Stream>[]> streams_;
+  std::atomic<std::size_t> size_{0};
+  // Looks after sets that may grow.
+  std::shared_ptr<Housekeeper> keeper_;
   // Waiting threads, and the futex word that changes at each release they may be waiting for.
   alignas(64) std::atomic<std::uint32_t> waiting_{0};
   std::atomic<std::uint32_t> released_{0};

@@ -1,6 +1,8 @@
 #include "engine/streams.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 #include <vector>
@@ -44,6 +46,43 @@ TEST(Streams, a_stream_is_never_given_out_twice) {
   for (Stream* stream : taken) {
     set->release(*stream);
   }
+}
+
+TEST(Streams, a_thread_that_would_wait_for_a_spare_gets_a_new_one) {
+  const auto set = get(0);
+  const std::size_t before = set->size();
+  std::vector<Stream*> taken;
+  for (std::size_t i = 0; i < before + 1; ++i) {
+    taken.push_back(&set->acquire());
+  }
+  EXPECT_GT(set->size(), before);
+  for (Stream* stream : taken) {
+    set->release(*stream);
+  }
+}
+
+TEST(Streams, spares_are_added_up_to_a_limit_and_then_threads_wait) {
+  const auto set = get(0);
+  const std::size_t limit =
+      usable_cpus() + std::max<std::size_t>(StreamSet::kMostSpares, usable_cpus() / 4);
+  std::vector<Stream*> taken;
+  for (std::size_t i = 0; i < limit; ++i) {
+    taken.push_back(&set->acquire());
+  }
+  EXPECT_EQ(set->size(), limit);
+  std::atomic<bool> got{false};
+  std::thread last([&] {
+    const StreamLease lease(*set);
+    got.store(true);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(got.load());
+  EXPECT_EQ(set->size(), limit);
+  for (Stream* stream : taken) {
+    set->release(*stream);
+  }
+  last.join();
+  EXPECT_TRUE(got.load());
 }
 
 TEST(Streams, threads_wait_for_a_shared_stream_and_all_get_it) {
