@@ -131,7 +131,7 @@ std::uint32_t Workers::find_helpers(std::uint64_t estimate_ns, std::uint32_t mos
                                     std::array<Thread*, 8>& to_wake) noexcept {
   const auto wanted = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(most_helpers, 1 + estimate_ns / kWorthWakingNs));
-  std::uint32_t found = std::min(wanted, looking_.load(std::memory_order_relaxed));
+  std::uint32_t found = std::min(wanted, free_.load(std::memory_order_relaxed));
   if (estimate_ns < kWorthWakingNs) {
     return found;
   }
@@ -219,6 +219,7 @@ void Workers::await_helpers(Offer& offer, std::uint32_t units) noexcept {
 void Workers::serve(Thread& self) noexcept {
   bind_to_cpu_slot(self.cpu_slot);
   never_preempt_on_wakeup();
+  free_.fetch_add(1, std::memory_order_relaxed);
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (work(self)) {
       while (look_out(self)) {
@@ -261,6 +262,7 @@ bool Workers::help_with(Offer& offer) noexcept {
     const bool full =
         !joined && claim.helpers >= offer.most_helpers.load(std::memory_order_relaxed);
     if (claim.head >= claim.tail || other || full) {
+      free_.fetch_add(joined ? 1 : 0, std::memory_order_relaxed);
       return joined;
     }
     const std::uint32_t count = claim.share(offer.largest_share.load(std::memory_order_relaxed));
@@ -271,6 +273,7 @@ bool Workers::help_with(Offer& offer) noexcept {
                                            std::memory_order_acquire)) {
       continue;
     }
+    free_.fetch_sub(joined ? 0 : 1, std::memory_order_relaxed);
     joined = true;
     generation = claim.generation;
     offer.work->run(end - count, end);
@@ -296,7 +299,9 @@ bool Workers::run_chore() noexcept {
     chores_.erase(chores_.begin());
     chores_waiting_.store(static_cast<std::uint32_t>(chores_.size()), std::memory_order_relaxed);
   }
+  free_.fetch_sub(1, std::memory_order_relaxed);
   chore->run();
+  free_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -322,7 +327,6 @@ bool Workers::look_out(Thread& self) noexcept {
     back_off(self, now_ns());
     return false;
   }
-  looking_.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t until_ns = now_ns() + kLookoutNs;
   bool found = false;
   do {
@@ -331,7 +335,6 @@ bool Workers::look_out(Thread& self) noexcept {
       found = wants_help() || chores_waiting_.load(std::memory_order_relaxed) != 0;
     }
   } while (!found && now_ns() < until_ns);
-  looking_.fetch_sub(1, std::memory_order_relaxed);
   return found;
 }
 
@@ -350,14 +353,17 @@ void Workers::back_off(Thread& self, std::int64_t now_ns) noexcept {
 void Workers::sleep(Thread& self) noexcept {
   refresh_parallelism(now_ns());
   self.woken_ns.store(0, std::memory_order_relaxed);
+  free_.fetch_sub(1, std::memory_order_relaxed);
   self.asleep.store(1, std::memory_order_seq_cst);
   if (anything_to_do()) {
     self.asleep.store(0, std::memory_order_relaxed);
+    free_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   while (self.asleep.load(std::memory_order_acquire) != 0) {
     os::futex_wait(&self.asleep, 1);
   }
+  free_.fetch_add(1, std::memory_order_relaxed);
   const std::int64_t woken_ns = self.woken_ns.load(std::memory_order_relaxed);
   const std::int64_t awake_ns = now_ns();
   const bool in_vain = !anything_to_do();

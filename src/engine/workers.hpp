@@ -161,8 +161,8 @@ class Workers {
   alignas(128) std::atomic<std::uint32_t> started_{0};
   // A bit for each offer whose owner is at work.
   alignas(128) std::atomic<std::uint64_t> offered_{0};
-  // Threads that look out for more.
-  alignas(128) std::atomic<std::uint32_t> looking_{0};
+  // Threads that are awake and have nothing to do, or are about to.
+  alignas(128) std::atomic<std::uint32_t> free_{0};
   std::atomic<std::uint32_t> chores_waiting_{0};
 
   Mutex mutex_;
