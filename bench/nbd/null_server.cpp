@@ -1,8 +1,9 @@
 // nbd_null_server SOCKET [SIZE_BYTES]: an NBD server that answers and touches no data.
 //
 // Role: the ceiling of what a client can reach over a Unix socket on this machine: reads are answered
-// with what the reply buffer happens to hold, writes are received and forgotten. One thread for each
-// connection; all requests that one receive brings are answered by one send. Ends by a signal.
+// with what the reply buffer happens to hold, writes are received and forgotten. Structured replies are
+// sent to clients that ask for them: they take more calls to receive. One thread for each connection; all
+// requests that one receive brings are answered by one send. Ends by a signal.
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -63,8 +64,13 @@ bool reply_to_option(int fd, std::uint32_t option, OptionReply kind, const std::
   return send_all(fd, header.data(), header.size()) && (size == 0 || send_all(fd, data, size));
 }
 
+struct Agreement {
+  bool begins = false;
+  bool structured_replies = false;
+};
+
 // Options until one of them begins the transmission.
-bool shake_hands(int fd, std::uint64_t size_bytes) {
+Agreement shake_hands(int fd, std::uint64_t size_bytes) {
   constexpr std::uint64_t kInitPasswd = 0x4e42444d41474943;
   constexpr std::uint64_t kOptionMagic = 0x49484156454f5054;
   std::array<std::byte, 18> greeting{};
@@ -74,35 +80,45 @@ bool shake_hands(int fd, std::uint64_t size_bytes) {
   std::array<std::byte, 4> flags{};
   if (!send_all(fd, greeting.data(), greeting.size()) ||
       !receive_all(fd, flags.data(), flags.size())) {
-    return false;
+    return {};
   }
+  Agreement agreed;
   while (true) {
     std::array<std::byte, kOptionHeaderBytes> header{};
     if (!receive_all(fd, header.data(), header.size())) {
-      return false;
+      return {};
     }
     const auto option = load_be<std::uint32_t>(header.data() + 8);
     const auto length = load_be<std::uint32_t>(header.data() + 12);
     std::vector<std::byte> data(length);
     if (length > kMaxOptionBytes || !receive_all(fd, data.data(), data.size())) {
-      return false;
+      return {};
     }
     std::array<std::byte, 12> info{};
     if (option == static_cast<std::uint32_t>(Option::go)) {
       at = store_be(info.data(), static_cast<std::uint16_t>(Info::export_size));
       at = store_be(at, size_bytes);
       store_be(at, kExportFlags);
-      return reply_to_option(fd, option, OptionReply::info, info.data(), info.size()) &&
-             reply_to_option(fd, option, OptionReply::ack, nullptr, 0);
+      agreed.begins = reply_to_option(fd, option, OptionReply::info, info.data(), info.size()) &&
+                      reply_to_option(fd, option, OptionReply::ack, nullptr, 0);
+      return agreed;
     }
     if (option == static_cast<std::uint32_t>(Option::export_name)) {
       at = store_be(info.data(), size_bytes);
       store_be(at, kExportFlags);
-      return send_all(fd, info.data(), 10);
+      agreed.begins = send_all(fd, info.data(), 10);
+      return agreed;
+    }
+    if (option == static_cast<std::uint32_t>(Option::structured_reply)) {
+      agreed.structured_replies = true;
+      if (!reply_to_option(fd, option, OptionReply::ack, nullptr, 0)) {
+        return {};
+      }
+      continue;
     }
     if (option == static_cast<std::uint32_t>(Option::abort) ||
         !reply_to_option(fd, option, OptionReply::err_unsup, nullptr, 0)) {
-      return false;
+      return {};
     }
   }
 }
@@ -110,7 +126,11 @@ bool shake_hands(int fd, std::uint64_t size_bytes) {
 // What has been received and not looked at, and what is to be sent.
 class Connection {
  public:
-  explicit Connection(int fd) : fd_(fd), input_(kBufferBytes), output_(2 * kBufferBytes) {}
+  Connection(int fd, bool structured_replies)
+      : fd_(fd),
+        structured_replies_(structured_replies),
+        input_(kBufferBytes),
+        output_(2 * kBufferBytes) {}
 
   void serve() {
     while (receive()) {
@@ -140,7 +160,9 @@ class Connection {
       const auto command = static_cast<Command>(load_be<std::uint16_t>(header + 6));
       const auto length = load_be<std::uint32_t>(header + 24);
       const std::size_t payload = command == Command::write ? length : 0;
-      const std::size_t reply = kSimpleReplyBytes + (command == Command::read ? length : 0);
+      const bool chunk = command == Command::read && structured_replies_;
+      const std::size_t reply = (chunk ? kChunkHeaderBytes + 8 : kSimpleReplyBytes) +
+                                (command == Command::read ? length : 0);
       if (command == Command::disc || payload > kBufferBytes / 2 || reply > kBufferBytes) {
         return false;
       }
@@ -153,9 +175,19 @@ class Connection {
         }
         filled_ = 0;
       }
-      std::byte* at = store_be(output_.data() + filled_, kSimpleReplyMagic);
-      at = store_be(at, static_cast<std::uint32_t>(WireError::ok));
-      std::memcpy(at, header + 8, 8);
+      std::byte* at = output_.data() + filled_;
+      if (chunk) {
+        at = store_be(at, kStructuredReplyMagic);
+        at = store_be(at, kChunkDone);
+        at = store_be(at, static_cast<std::uint16_t>(Chunk::offset_data));
+        std::memcpy(at, header + 8, 8);
+        at = store_be(at + 8, 8 + length);
+        std::memcpy(at, header + 16, 8);
+      } else {
+        at = store_be(at, kSimpleReplyMagic);
+        at = store_be(at, static_cast<std::uint32_t>(WireError::ok));
+        std::memcpy(at, header + 8, 8);
+      }
       filled_ += reply;
       begin_ += kRequestHeaderBytes + payload;
     }
@@ -163,6 +195,7 @@ class Connection {
   }
 
   const int fd_;
+  const bool structured_replies_;
   std::vector<std::byte> input_;
   std::vector<std::byte> output_;
   std::size_t begin_ = 0;
@@ -201,8 +234,8 @@ int main(int argc, char** argv) {
     std::thread([fd, size_bytes] {
       constexpr int kSendBytes = 1 << 20;
       ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kSendBytes, sizeof kSendBytes);
-      if (shake_hands(fd, size_bytes)) {
-        Connection(fd).serve();
+      if (const Agreement agreed = shake_hands(fd, size_bytes); agreed.begins) {
+        Connection(fd, agreed.structured_replies).serve();
       }
       ::close(fd);
     }).detach();
