@@ -167,6 +167,9 @@ Errc Device::Impl::read(std::uint64_t offset, std::span<std::byte> buffer) noexc
     const std::uint32_t from = offset_in_page(offset);
     const auto piece =
         buffer.first(std::min<std::size_t>(buffer.size(), options.page_size_bytes - from));
+    if (buffer.size() > piece.size()) {
+      store.prefetch_object((offset >> page_shift) + 1);
+    }
     const Errc status = store.read_part(offset >> page_shift, from, piece, tally);
     if (status != Errc::ok) [[unlikely]] {
       return status;
