@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -110,9 +111,7 @@ Result<BlockDevice> BlockDevice::open(const std::string& path) {
   const fs::path folder = device_folder(status.st_rdev);
   device.folder_ = folder.string();
   device.name_ = folder.filename().string();
-  // Partitions have no queue of their own.
-  const std::string most = line_of(disk_folder(device.folder_) + "/queue/discard_max_bytes");
-  device.can_discard_ = !most.empty() && most != "0";
+  device.can_discard_ = discard_limits(status.st_rdev).most_bytes != 0;
   return device;
 }
 
@@ -131,6 +130,17 @@ std::string BlockDevice::description() const {
     text += ", " + model;
   }
   return text + ")";
+}
+
+DiscardLimits discard_limits(dev_t number) {
+  // Partitions have no queue of their own.
+  const fs::path queue = disk_folder(device_folder(number)) + "/queue";
+  const auto number_in = [&](const char* name) {
+    std::uint64_t value = 0;
+    std::istringstream(line_of(queue / name)) >> value;
+    return value;
+  };
+  return {number_in("discard_max_bytes"), number_in("discard_granularity")};
 }
 
 int discard_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept {

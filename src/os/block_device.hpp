@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <string>
 
+#include <sys/types.h>
+
 #include "uzram/error.hpp"
 
 #include "os/descriptor.hpp"
@@ -48,6 +50,14 @@ class BlockDevice {
   bool can_discard_ = false;
   Descriptor fd_;
 };
+
+// What the queue of a device, or of the disk that has the partition, takes as one discard; 0 bytes: it
+// does not discard.
+struct DiscardLimits {
+  std::uint64_t most_bytes = 0;
+  std::uint64_t granularity_bytes = 0;
+};
+[[nodiscard]] DiscardLimits discard_limits(dev_t number);
 
 // Drops the range. Returns 0 or an errno; EOPNOTSUPP when the device cannot.
 [[nodiscard]] int discard_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
