@@ -44,6 +44,9 @@ inline constexpr std::uint32_t kMaxCompStreams = 1024;
 
 inline constexpr std::uint32_t kMaxWorkers = 256;
 
+// Queues carry out discards and zeroings of this length a piece at a time.
+inline constexpr std::uint64_t kLongRangeBytes = std::uint64_t{4} << 20;
+
 // Who does the work of a request.
 enum class Mode : std::uint8_t {
   nowait,     // the submitter, before submit() returns
@@ -168,11 +171,15 @@ class Device {
 };
 
 // A submission and completion queue.
+// Discards and zeroings from kLongRangeBytes on that the submitter carries out itself go on a piece at a
+// time, each tens of microseconds long, whenever reap() finds nothing else and while wait() waits, so
+// that what is submitted meanwhile does not wait for all of them.
 // Threads: one thread at a time uses a Queue; a device may have any number of them.
 class Queue {
  public:
   explicit Queue(Device& device) noexcept : device_(device) {}
-  // Waits for requests that have not completed; they need not be reaped.
+  // Waits for requests that have not completed; they need not be reaped. Long ones that have not been
+  // carried out to their end are not.
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -191,8 +198,8 @@ class Queue {
   // request completes after arm_doorbell() has returned true. REQUIRES: nothing is outstanding; the
   // descriptor stays open as long as the Queue lives.
   void set_doorbell(int event_fd) noexcept { doorbell_fd_ = event_fd; }
-  // False: a completed request is there, reap it first. True: the next one to complete will ring,
-  // once.
+  // False: a completed request is there, or one that reap() carries on with; reap first. True: the next
+  // one to complete will ring, once.
   [[nodiscard]] bool arm_doorbell() noexcept { return arm(doorbell); }
 
  private:
@@ -201,6 +208,10 @@ class Queue {
   void arrive(Request& request) noexcept;
   // By the submitter: the request has completed.
   void append(Request& request) noexcept;
+  // By the submitter: the request is to be carried out a piece at a time.
+  void defer(Request& request) noexcept;
+  // The next piece of the first of those.
+  void advance() noexcept;
   enum Awaited : std::uint32_t { nobody, doorbell, sleeper };
   // False: a completed request is there. True: the next one to complete reaches `awaited`.
   bool arm(Awaited awaited) noexcept;
@@ -210,6 +221,9 @@ class Queue {
   std::size_t outstanding_ = 0;
   Request* completed_head_ = nullptr;
   Request* completed_tail_ = nullptr;
+  // To be carried out a piece at a time.
+  Request* deferred_head_ = nullptr;
+  Request* deferred_tail_ = nullptr;
   // Completed by workers, the latest first.
   alignas(64) std::atomic<Request*> arrived_{nullptr};
   // How the submitter is to be told of the next request that completes; a futex word.

@@ -39,6 +39,7 @@ struct Request {
   // The submitter's own; the device does not look at it.
   std::uint64_t user_data = 0;
   // Used by the Queue between submit and reap.
+  std::uint64_t done = 0;
   Request* next = nullptr;
   Queue* queue = nullptr;
 };

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/process_wide.hpp"
+#include "base/size.hpp"
 #include "engine/device_impl.hpp"
 
 namespace uzram::engine {
@@ -42,6 +43,12 @@ std::uint64_t Executor::pages_of(const Request& request) const noexcept {
              : (length + device_.options.page_size_bytes - 1) >> device_.page_shift;
 }
 
+bool Executor::is_valid(const Request& request) const noexcept {
+  const std::uint64_t size = device_.options.disksize_bytes;
+  return (request.offset | request.length) % kSectorSize == 0 && request.length != 0 &&
+         request.length <= size && request.offset <= size - request.length;
+}
+
 std::uint32_t Executor::most_helpers() const noexcept {
   const std::uint32_t set = workers() == 0 ? kMaxWorkers : workers();
   // In async it is one of the workers that asks.
@@ -59,11 +66,10 @@ class Executor::RequestWork final : public Divisible {
  public:
   RequestWork(Device::Impl& device, const Request& request, std::uint64_t pages) noexcept
       : device_(device), request_(request) {
-    std::uint64_t unit_pages = 1;
+    std::uint64_t unit_pages = pages / (Workers::kMaxUnits / 2) + 1;
     if (request.op != Op::read && request.op != Op::write) {
-      unit_pages = kStretchPages;
+      unit_pages = round_up(unit_pages, kStretchPages);
     }
-    unit_pages = std::max(unit_pages, pages / (Workers::kMaxUnits / 2) + 1);
     unit_bytes_ = unit_pages << device.page_shift;
     first_ = request.offset / unit_bytes_;
   }
@@ -101,12 +107,9 @@ class Executor::RequestWork final : public Divisible {
 };
 
 void Executor::execute_divided(Request& request) noexcept {
-  const bool whole = (request.offset | request.length) % kSectorSize == 0 &&
-                     request.length <= device_.options.disksize_bytes &&
-                     request.offset <= device_.options.disksize_bytes - request.length;
   const std::uint64_t pages = pages_of(request);
   // A range that is refused must be refused, and counted, once and as a whole.
-  if (!whole || pages == 0) {
+  if (pages == 0 || !is_valid(request)) {
     execute_alone(request);
     return;
   }
@@ -201,10 +204,61 @@ void Executor::submit(Queue& queue, std::span<Request* const> batch) noexcept {
 }
 
 void Executor::complete(Queue& queue, std::span<Request* const> batch) noexcept {
-  execute_batch(batch);
-  for (Request* const request : batch) {
-    queue.append(*request);
+  while (true) {
+    const auto end = std::ranges::find_if(
+        batch, [this](const Request* request) { return is_long_range(*request); });
+    const auto count = static_cast<std::size_t>(end - batch.begin());
+    execute_batch(batch.first(count));
+    for (Request* const request : batch.first(count)) {
+      queue.append(*request);
+    }
+    if (count == batch.size()) {
+      return;
+    }
+    queue.defer(**end);
+    batch = batch.subspan(count + 1);
   }
+}
+
+// ---- long ranges ------------------------------------------------------------------------------
+
+bool Executor::is_long_range(const Request& request) const noexcept {
+  return request.length >= kLongRangeBytes && request.op != Op::read && request.op != Op::write &&
+         request.op != Op::flush && is_valid(request);
+}
+
+bool Executor::advance(Request& request) noexcept {
+  const std::uint64_t end = request.offset + request.length;
+  const std::uint64_t stretch_bytes = std::uint64_t{kStretchPages} << device_.page_shift;
+  Request part = request;
+  part.status = Errc::ok;
+  part.offset = request.offset + request.done;
+  std::uint64_t stretch = part.offset / stretch_bytes;
+  if (request.op != Op::allocate_zeroes) {
+    // What holds nothing costs hardly anything.
+    const engine::PageTable& table = device_.store.table();
+    stretch = table.next_holding(stretch, table.stretches());
+    const std::uint64_t held = std::min(std::max(stretch * stretch_bytes, part.offset), end);
+    if (part.length = held - part.offset; part.length != 0) {
+      execute_alone(part);
+      part.offset = held;
+    }
+  }
+  const bool helped = mode() == Mode::automatic;
+  const std::uint64_t stretches =
+      helped ? std::min(workers_->parallelism(), most_helpers() + 1) : 1;
+  if (part.offset < end && part.status == Errc::ok) {
+    part.length = std::min(end, (stretch + stretches) * stretch_bytes) - part.offset;
+    if (helped) {
+      execute_divided(part);
+    } else {
+      execute_alone(part);
+    }
+    part.offset += part.length;
+  }
+  request.status = part.status;
+  request.done = part.offset - request.offset;
+  return part.offset == end || part.status != Errc::ok;
 }
 
 // ---- async ------------------------------------------------------------------------------------

@@ -46,6 +46,9 @@ class Executor {
 
   // Takes a batch of `queue`, which gets the requests back when they have completed.
   void submit(Queue& queue, std::span<Request* const> batch) noexcept;
+  // The next piece of a request that was deferred: one stretch that holds something, or as many as
+  // there are threads to help. Returns whether it is complete.
+  bool advance(Request& request) noexcept;
   // Carries out one request for a caller who waits for it.
   void execute(Request& request) noexcept {
     if (request.length < kWorthDividingBytes || mode() != Mode::automatic) {
@@ -104,6 +107,9 @@ class Executor {
   class RequestWork;
 
   [[nodiscard]] std::uint64_t pages_of(const Request& request) const noexcept;
+  // Whether it lies on the device, in whole sectors.
+  [[nodiscard]] bool is_valid(const Request& request) const noexcept;
+  [[nodiscard]] bool is_long_range(const Request& request) const noexcept;
   [[nodiscard]] PageCost& cost_of(Op op) noexcept;
   [[nodiscard]] std::uint32_t most_helpers() const noexcept;
 

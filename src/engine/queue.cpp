@@ -26,14 +26,39 @@ void Queue::submit(std::span<Request* const> batch) noexcept {
   device_.impl().executor.submit(*this, batch);
 }
 
-void Queue::append(Request& request) noexcept {
+namespace {
+
+// Appends to a list that begins at `head` and ends with `tail`.
+void append_to(Request*& head, Request*& tail, Request& request) noexcept {
   request.next = nullptr;
-  if (completed_tail_ != nullptr) {
-    completed_tail_->next = &request;
-  } else {
-    completed_head_ = &request;
+  (tail == nullptr ? head : tail->next) = &request;
+  tail = &request;
+}
+
+// The first of such a list, which is not empty.
+Request& take_first(Request*& head, Request*& tail) noexcept {
+  Request& request = *head;
+  head = request.next;
+  tail = head == nullptr ? nullptr : tail;
+  request.next = nullptr;
+  return request;
+}
+
+}  // namespace
+
+void Queue::append(Request& request) noexcept {
+  append_to(completed_head_, completed_tail_, request);
+}
+
+void Queue::defer(Request& request) noexcept {
+  request.done = 0;
+  append_to(deferred_head_, deferred_tail_, request);
+}
+
+void Queue::advance() noexcept {
+  if (device_.impl().executor.advance(*deferred_head_)) {
+    append(take_first(deferred_head_, deferred_tail_));
   }
-  completed_tail_ = &request;
 }
 
 void Queue::arrive(Request& request) noexcept {
@@ -54,10 +79,7 @@ void Queue::arrive(Request& request) noexcept {
 }
 
 Request* Queue::reap() noexcept {
-  if (completed_head_ == nullptr) {
-    if (arrived_.load(std::memory_order_relaxed) == nullptr) {
-      return nullptr;
-    }
+  if (completed_head_ == nullptr && arrived_.load(std::memory_order_relaxed) != nullptr) {
     // Oldest first.
     Request* newest = arrived_.exchange(nullptr, std::memory_order_acquire);
     completed_tail_ = newest;
@@ -68,18 +90,18 @@ Request* Queue::reap() noexcept {
       newest = older;
     }
   }
-  Request* const request = completed_head_;
-  completed_head_ = request->next;
-  if (completed_head_ == nullptr) {
-    completed_tail_ = nullptr;
+  if (completed_head_ == nullptr && deferred_head_ != nullptr) {
+    advance();
   }
-  request->next = nullptr;
+  if (completed_head_ == nullptr) {
+    return nullptr;
+  }
   --outstanding_;
-  return request;
+  return &take_first(completed_head_, completed_tail_);
 }
 
 bool Queue::arm(Awaited awaited) noexcept {
-  if (completed_head_ != nullptr) {
+  if (completed_head_ != nullptr || deferred_head_ != nullptr) {
     return false;
   }
   armed_.store(awaited, std::memory_order_seq_cst);

@@ -110,7 +110,8 @@ void EventLoop::prepare(Connection& connection) noexcept {
   }
   // A handshake adds no Requests, so any lane will do for it.
   Lane& lane = lane_of(connection.session.device());
-  if (lane.batch.capacity() - lane.batch.size() >= Transmission::kMaxRequests) {
+  if (lane.batch.capacity() - lane.batch.size() >=
+      Transmission::kMaxRequests + Transmission::kMaxLong) {
     connection.session.prepare(tagged(&connection, kReceive), lane.batch);
   }
 }
@@ -139,11 +140,13 @@ void EventLoop::settle(Connection& connection) noexcept {
     }
     session.finish();
   }
+  session.answer_long();
   if (session.over()) {
     hang_up(connection);
   }
   if (connection.hung_up) {
-    if (!connection.receiving && !connection.sending) {
+    // What is under way still refers to it.
+    if (!connection.receiving && !connection.sending && session.long_outstanding() == 0) {
       destroy(connection);
     }
     return;

@@ -122,6 +122,16 @@ void Session::finish() noexcept {
   send_laid_out();
 }
 
+void Session::answer_long() noexcept {
+  if (!transmission_ || transmission_->long_unanswered() == 0 || !laying_out_.empty()) {
+    return;
+  }
+  if (!transmission_->answer_long(laying_out_)) {
+    drain();
+  }
+  send_laid_out();
+}
+
 void Session::send_laid_out() noexcept {
   if (sending_.empty() && !batch_open_) {
     std::swap(sending_, laying_out_);
@@ -145,7 +155,9 @@ void Session::sent(std::size_t count) noexcept {
 }
 
 bool Session::over() const noexcept {
-  return phase_ == Phase::draining && !batch_open_ && sending_.empty() && laying_out_.empty();
+  const bool answered = !transmission_ || transmission_->long_unanswered() == 0;
+  return phase_ == Phase::draining && !batch_open_ && answered && sending_.empty() &&
+         laying_out_.empty();
 }
 
 void Session::trim() noexcept {

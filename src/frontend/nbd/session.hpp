@@ -61,7 +61,8 @@ class Session {
   [[nodiscard]] bool runnable() const noexcept;
   // Takes what has arrived: steps of the handshake, or a batch whose Requests are added to `batch`
   // with user_data as given. finish() must follow when all of them are complete, which is at once
-  // when there are none. REQUIRES: runnable(); batch has room for Transmission::kMaxRequests.
+  // when there are none; long requests, see transmission.hpp, may be complete later. REQUIRES:
+  // runnable(); batch has room for Transmission::kMaxRequests + kMaxLong.
   void prepare(std::uint64_t user_data, std::vector<Request*>& batch) noexcept;
   void complete(const Request& request) noexcept { transmission_->complete(request); }
   [[nodiscard]] bool batch_open() const noexcept { return batch_open_; }
@@ -70,6 +71,13 @@ class Session {
   }
   // REQUIRES: batch_open(), outstanding() == 0.
   void finish() noexcept;
+  // Requests that are not complete and may be so only after finish().
+  [[nodiscard]] std::size_t long_outstanding() const noexcept {
+    return transmission_ ? transmission_->long_outstanding() : 0;
+  }
+  // Lays out replies to those that are complete, when there is room for them. REQUIRES: no batch is
+  // open.
+  void answer_long() noexcept;
 
   // Sending.
   [[nodiscard]] std::span<const std::byte> output() const noexcept {

@@ -67,6 +67,13 @@ Transmission::End Transmission::parse(Intake& in, ByteBuffer& out, std::size_t r
     batch.push_back(&request);
   }
   outstanding_ = count_;
+  for (Long& each : long_) {
+    if (each.state == Long::State::parsed) {
+      each.state = Long::State::submitted;
+      each.request.user_data = user_data;
+      batch.push_back(&each.request);
+    }
+  }
   return end;
 }
 
@@ -261,12 +268,12 @@ bool Transmission::carry_out(const Header& header, ByteBuffer& out) noexcept {
     case Command::block_status:
       return block_status(header, out);
     case Command::trim:
-      return plain_request(header, Op::discard, nullptr, out);
+      return range_request(header, Op::discard, out);
     case Command::write_zeroes:
       // Zeroing stores no data and so is fast whether FAST_ZERO asks for it or not.
-      return plain_request(
+      return range_request(
           header, (header.flags & kCommandNoHole) != 0 ? Op::allocate_zeroes : Op::write_zeroes,
-          nullptr, out);
+          out);
     case Command::flush:
       return plain_request(header, Op::flush, nullptr, out);
     case Command::cache:
@@ -289,6 +296,49 @@ bool Transmission::plain_request(const Header& header, Op op, std::byte* buffer,
   const bool ranged = op != Op::flush;
   add_request(op, ranged ? header.offset : 0, ranged ? header.length : 0, buffer,
               Piece{Shape::status, header.command, begin});
+  return true;
+}
+
+bool Transmission::range_request(const Header& header, Op op, ByteBuffer& out) noexcept {
+  if (header.length >= kLongRangeBytes) {
+    const auto free = std::ranges::find(long_, Long::State::unused, &Long::state);
+    if (free != long_.end()) {
+      free->state = Long::State::parsed;
+      free->header = header;
+      free->request = Request{};
+      free->request.op = op;
+      free->request.offset = header.offset;
+      free->request.length = header.length;
+      ++long_outstanding_;
+      ++long_unanswered_;
+      return true;
+    }
+  }
+  return plain_request(header, op, nullptr, out);
+}
+
+void Transmission::complete(const Request& request) noexcept {
+  const auto found = std::ranges::find_if(
+      long_, [&request](const Long& each) { return &each.request == &request; });
+  if (found == long_.end()) {
+    --outstanding_;
+    failed_ = failed_ || request.status != Errc::ok;
+  } else {
+    --long_outstanding_;
+    found->state = Long::State::complete;
+  }
+}
+
+bool Transmission::answer_long(ByteBuffer& out) noexcept {
+  for (Long& each : long_) {
+    if (each.state == Long::State::complete) {
+      if (!simple_reply(each.header, wire_error(each.request.status, each.header.command), out)) {
+        return false;
+      }
+      each.state = Long::State::unused;
+      --long_unanswered_;
+    }
+  }
   return true;
 }
 

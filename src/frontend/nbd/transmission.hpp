@@ -10,7 +10,9 @@
 // that cannot be ends the connection (End::broken).
 // Threads: one at a time.
 // Cost: takes no memory but by growing the output.
-// Invariants: 1. Every request gets one reply, in the order of requests. 2. A batch has at most
+// Invariants: 1. Every request gets one reply, in the order of requests; but a discard or zeroing of
+// kLongRangeBytes or more belongs to no batch and is answered when it is complete, so that others do not
+// wait for it. 2. A batch has at most
 // kMaxRequests Requests and replies for about the room given, but at least one request when it
 // may be alone. 3. No sum of lengths overflows: offsets are compared before they are added.
 #pragma once
@@ -34,6 +36,8 @@ namespace uzram::nbd {
 class Transmission {
  public:
   static constexpr std::size_t kMaxRequests = 320;
+  // Long ranges at once; further ones are part of their batch.
+  static constexpr std::size_t kMaxLong = 8;
 
   struct Parameters {
     Device* device = nullptr;
@@ -59,17 +63,20 @@ class Transmission {
 
   // Parses requests and adds their Requests to `batch`, each with user_data as given. `room`: bytes
   // of replies that may be added; `alone`: a first reply of any size may.
-  // REQUIRES: out is empty, the last batch is finished, batch has room for kMaxRequests.
+  // REQUIRES: out is empty, the last batch is finished, batch has room for kMaxRequests + kMaxLong.
   [[nodiscard]] End parse(Intake& in, ByteBuffer& out, std::size_t room, bool alone,
                           std::uint64_t user_data, std::vector<Request*>& batch) noexcept;
 
-  // One Request of the batch has been reaped.
-  void complete(const Request& request) noexcept {
-    --outstanding_;
-    failed_ = failed_ || request.status != Errc::ok;
-  }
+  // One Request of a batch has been reaped, or a long one.
+  void complete(const Request& request) noexcept;
   // Requests of the batch that are not complete.
   [[nodiscard]] std::size_t outstanding() const noexcept { return outstanding_; }
+  // Long requests that are not complete, and those that are not answered.
+  [[nodiscard]] std::size_t long_outstanding() const noexcept { return long_outstanding_; }
+  [[nodiscard]] std::size_t long_unanswered() const noexcept { return long_unanswered_; }
+  // Adds the replies to long requests that are complete. False: no memory for all of them.
+  // REQUIRES: no batch is open.
+  [[nodiscard]] bool answer_long(ByteBuffer& out) noexcept;
 
   // Turns what failed into error replies and ends the batch. REQUIRES: outstanding() == 0.
   void finish(Intake& in, ByteBuffer& out) noexcept;
@@ -96,6 +103,13 @@ class Transmission {
     Command command = Command::read;
     std::size_t begin = 0;
   };
+  // A long discard or zeroing.
+  struct Long {
+    enum class State : std::uint8_t { unused, parsed, submitted, complete };
+    State state = State::unused;
+    Header header;
+    Request request;
+  };
 
   static Header decode(const std::byte* from) noexcept;
   [[nodiscard]] Refusal check(const Header& header) const noexcept;
@@ -115,6 +129,8 @@ class Transmission {
 
   [[nodiscard]] End parse_requests(Intake& in, ByteBuffer& out, std::size_t room,
                                    bool alone) noexcept;
+  // A discard or zeroing: part of the batch, or long.
+  [[nodiscard]] bool range_request(const Header& header, Op op, ByteBuffer& out) noexcept;
   // Takes a WRITE whose header is at the front of `in`. Empty: go on with the next request.
   [[nodiscard]] std::optional<End> take_write(const Header& header, Intake& in,
                                               ByteBuffer& out) noexcept;
@@ -133,6 +149,9 @@ class Transmission {
   std::size_t count_ = 0;
   std::size_t outstanding_ = 0;
   bool failed_ = false;
+  std::array<Long, kMaxLong> long_{};
+  std::size_t long_outstanding_ = 0;
+  std::size_t long_unanswered_ = 0;
   // A WRITE whose payload is being dropped, to be answered with `refusal_` after it.
   bool dropping_ = false;
   // A WRITE whose payload is being gathered by the intake.

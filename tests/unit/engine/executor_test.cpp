@@ -1,7 +1,9 @@
 #include "engine/executor.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -171,6 +173,108 @@ INSTANTIATE_TEST_SUITE_P(Modes, ExecutorModes,
                          [](const auto& param_info) {
                            return std::string(mode_name(param_info.param));
                          });
+
+// Discards and zeroings of all but a sector at each end.
+void check_long_range(Mode mode, Op op) {
+  const auto device = make(mode);
+  const std::uint64_t size = device->disksize_bytes();
+  const Bytes data = some_bytes(kMiB, 9);
+  for (std::uint64_t at = 0; at < size; at += kMiB) {
+    ASSERT_EQ(device->write(at, data), Errc::ok);
+  }
+  Queue queue(*device);
+  Request range{.op = op, .status = Errc::system, .offset = 512, .length = size - 1024};
+  Request* const first[] = {&range};
+  queue.submit(first);
+  EXPECT_EQ(queue.outstanding(), 1U);
+  EXPECT_FALSE(queue.arm_doorbell());
+  EXPECT_EQ(queue.reap(), nullptr) << "one piece is not all of it";
+  // What comes in between is served at once.
+  Bytes found(4096);
+  Request read{.op = Op::read, .offset = size - kMiB, .length = 4096, .buffer = found.data()};
+  Request* const second[] = {&read};
+  queue.submit(second);
+  EXPECT_EQ(queue.reap(), &read);
+  EXPECT_EQ(std::memcmp(found.data(), data.data(), found.size()), 0);
+  std::size_t looks = 1;
+  const Request* done = nullptr;
+  while ((done = queue.reap()) == nullptr) {
+    ++looks;
+  }
+  EXPECT_EQ(done, &range);
+  EXPECT_EQ(range.status, Errc::ok);
+  // The last piece comes with the request.
+  EXPECT_GE(looks + 1, size / (4 * kMiB));
+  EXPECT_EQ(queue.outstanding(), 0U);
+  Bytes all(size);
+  ASSERT_EQ(device->read(0, all), Errc::ok);
+  const std::size_t edge = op == Op::discard ? 4096 : 512;
+  EXPECT_EQ(std::memcmp(all.data(), data.data(), edge), 0);
+  EXPECT_EQ(std::memcmp(all.data() + size - edge, data.data() + kMiB - edge, edge), 0);
+  EXPECT_TRUE(std::all_of(all.begin() + static_cast<std::ptrdiff_t>(edge),
+                          all.end() - static_cast<std::ptrdiff_t>(edge),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+  const ExtentState left = op == Op::allocate_zeroes ? ExtentState::zero : ExtentState::hole;
+  EXPECT_EQ(device->extent_at(4096, size).state, left);
+  EXPECT_EQ(device->stats().notify_free, op == Op::allocate_zeroes ? 0 : (size - 2 * 4096) / 4096);
+}
+
+TEST(Executor, long_ranges_go_on_a_piece_at_a_time) {
+  const Eager eager;
+  for (const Mode mode : {Mode::nowait, Mode::automatic}) {
+    for (const Op op : {Op::discard, Op::write_zeroes, Op::allocate_zeroes}) {
+      SCOPED_TRACE(std::string(mode_name(mode)) + " " + std::to_string(static_cast<int>(op)));
+      check_long_range(mode, op);
+    }
+  }
+}
+
+TEST(Executor, what_holds_nothing_is_passed_over_at_once) {
+  DeviceOptions options;
+  options.disksize_bytes = kMaxDiskSize;
+  const auto made = Device::create(options);
+  ASSERT_TRUE(made) << made.error().message;
+  Queue queue(**made);
+  const Bytes page = some_bytes(4096, 4);
+  ASSERT_EQ((*made)->write(kMaxDiskSize / 2, page), Errc::ok);
+  Request range{.op = Op::discard, .offset = 0, .length = kMaxDiskSize};
+  Request* const batch[] = {&range};
+  queue.submit(batch);
+  // What is there, and the rest.
+  EXPECT_EQ(queue.reap(), nullptr);
+  EXPECT_EQ(queue.reap(), &range);
+  EXPECT_EQ((*made)->stats().orig_data_size, 0U);
+}
+
+TEST(Executor, a_long_range_that_is_refused_is_refused_at_once) {
+  const auto device = make(Mode::nowait);
+  Queue queue(*device);
+  Request beyond{.op = Op::discard, .offset = kMiB, .length = device->disksize_bytes()};
+  Request crooked{.op = Op::write_zeroes, .offset = 1, .length = 8 * kMiB};
+  Request* const batch[] = {&beyond, &crooked};
+  queue.submit(batch);
+  EXPECT_EQ(queue.reap(), &beyond);
+  EXPECT_EQ(queue.reap(), &crooked);
+  EXPECT_EQ(beyond.status, Errc::out_of_range);
+  EXPECT_EQ(crooked.status, Errc::invalid_argument);
+  EXPECT_EQ(device->stats().invalid_io, 2U);
+}
+
+TEST(Executor, a_queue_may_go_with_a_long_range_half_done) {
+  const auto device = make(Mode::nowait);
+  const Bytes data = some_bytes(32 * kMiB, 6);
+  ASSERT_EQ(device->write(0, data), Errc::ok);
+  Request range{.op = Op::discard, .offset = 0, .length = device->disksize_bytes()};
+  {
+    Queue queue(*device);
+    Request* const batch[] = {&range};
+    queue.submit(batch);
+    EXPECT_EQ(queue.reap(), nullptr);
+  }
+  EXPECT_LT(device->stats().orig_data_size, data.size());
+  EXPECT_EQ(device->discard(0, device->disksize_bytes()), Errc::ok);
+  EXPECT_EQ(device->stats().orig_data_size, 0U);
+}
 
 TEST(Executor, in_async_the_submitter_goes_on_and_workers_do_the_work) {
   const auto device = make(Mode::async, 1);

@@ -28,7 +28,7 @@ class SessionDriver {
                          std::size_t max_reply_bytes = 2U << 20)
       : session_(exports, default_export, max_reply_bytes) {
     greeted_ = session_.greet();
-    batch_.reserve(Transmission::kMaxRequests);
+    batch_.reserve(Transmission::kMaxRequests + Transmission::kMaxLong);
     run();
   }
 
@@ -84,6 +84,16 @@ class SessionDriver {
 
   // Says how a Request fares instead of the device; ok asks the device.
   std::function<Errc(const Request&)> fault;
+  // Long discards and zeroings are kept until release_long.
+  bool holding_long = false;
+  void release_long() {
+    holding_long = false;
+    for (Request* const request : std::exchange(held_, {})) {
+      carry_out(*request);
+    }
+    session_.answer_long();
+    run();
+  }
   // Whether output is taken by the client, and how much at a time.
   bool draining_output = true;
   std::size_t send_piece = ~std::size_t{0};
@@ -94,24 +104,35 @@ class SessionDriver {
     largest_batch_ = std::max(largest_batch_, batch_.size());
     batches_ += batch_.empty() ? 0 : 1;
     for (Request* const request : batch_) {
-      const Errc failure = fault ? fault(*request) : Errc::ok;
-      if (failure != Errc::ok) {
-        request->status = failure;
-        session_.complete(*request);
-        continue;
-      }
-      Queue queue(*session_.device());
-      queue.submit(std::span<Request* const>(&request, 1));
-      while (const Request* const done = queue.reap()) {
-        session_.complete(*done);
+      if (holding_long && request->length >= kLongRangeBytes && request->buffer == nullptr) {
+        held_.push_back(request);
+      } else {
+        carry_out(*request);
       }
     }
     batch_.clear();
     session_.finish();
+    session_.answer_long();
+  }
+
+  void carry_out(Request& request) {
+    const Errc failure = fault ? fault(request) : Errc::ok;
+    if (failure != Errc::ok) {
+      request.status = failure;
+      session_.complete(request);
+      return;
+    }
+    Queue queue(*session_.device());
+    Request* const one = &request;
+    queue.submit(std::span<Request* const>(&one, 1));
+    while (const Request* const done = queue.wait()) {
+      session_.complete(*done);
+    }
   }
 
   Session session_;
   std::vector<Request*> batch_;
+  std::vector<Request*> held_;
   std::vector<std::byte> output_;
   std::size_t largest_batch_ = 0;
   std::size_t batches_ = 0;

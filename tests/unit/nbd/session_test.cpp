@@ -75,6 +75,53 @@ TEST_F(SessionTest, more_requests_than_a_batch_holds_are_all_answered_in_order) 
   EXPECT_LE(driver_->largest_batch(), Transmission::kMaxRequests);
 }
 
+TEST_F(SessionTest, what_follows_a_long_discard_does_not_wait_for_it) {
+  connect("disk", false);
+  driver_->holding_long = true;
+  ask(Command::trim, 0, 8U << 20);
+  ask(Command::read, 16U << 20, 4096);
+  std::vector<wire::Reply> got = send();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].data.size(), 4096U);
+  // Nor does what comes later.
+  ask(Command::flush, 0, 0);
+  EXPECT_EQ(send().size(), 1U);
+  driver_->release_long();
+  got = send();
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0].error, WireError::ok);
+}
+
+TEST_F(SessionTest, more_long_discards_than_are_kept_apart_are_all_answered) {
+  connect();
+  constexpr std::size_t kAsked = 3 * Transmission::kMaxLong;
+  for (std::size_t i = 0; i < kAsked; ++i) {
+    ask(i % 2 == 0 ? Command::trim : Command::write_zeroes, 0, 8U << 20);
+  }
+  std::vector<wire::Reply> got = send();
+  ASSERT_EQ(got.size(), kAsked);
+  for (const wire::Reply& reply : got) {
+    EXPECT_EQ(reply.error, WireError::ok);
+  }
+}
+
+TEST_F(SessionTest, a_long_discard_that_fails_is_answered_with_its_error) {
+  connect();
+  driver_->fault = [](const Request&) { return Errc::no_space; };
+  EXPECT_EQ(error_of(Command::write_zeroes, 0, 8U << 20, kCommandNoHole), WireError::enospc);
+}
+
+TEST_F(SessionTest, a_client_that_leaves_is_over_only_when_its_long_discard_is) {
+  connect();
+  driver_->holding_long = true;
+  ask(Command::trim, 0, 8U << 20);
+  ask(Command::disc, 0, 0);
+  send();
+  EXPECT_FALSE(driver_->session().over());
+  driver_->release_long();
+  EXPECT_TRUE(driver_->session().over());
+}
+
 TEST_F(SessionTest, payloads_of_every_size_arrive_whole_however_they_are_cut) {
   connect();
   constexpr std::size_t kHuge = ~std::size_t{0};
