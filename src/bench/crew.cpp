@@ -128,7 +128,17 @@ Stretch Crew::stretch_of(std::uint64_t blocks, std::uint32_t index,
 }
 
 Result<double> Crew::run(std::uint32_t index, std::uint32_t count) {
-  start_all(stretch_of(members_.front()->job->blocks(), index, count));
+  return run(stretch_of(members_.front()->job->blocks(), index, count));
+}
+
+Result<double> Crew::run_until(const std::atomic<bool>& end) {
+  Stretch stretch;
+  stretch.until = &end;
+  return run(stretch);
+}
+
+Result<double> Crew::run(const Stretch& stretch) {
+  start_all(stretch);
   wait_for_all();
   std::uint64_t start = ~std::uint64_t{0};
   std::uint64_t end = 0;
@@ -159,6 +169,15 @@ void Crew::merge_latencies(LatencyHistogram& latency, LatencyHistogram& submit) 
       submit.merge(*member->job->submit_latency());
     }
   }
+}
+
+std::string Crew::note() const {
+  for (const auto& member : members_) {
+    if (std::string note = member->port->note(); !note.empty()) {
+      return note;
+    }
+  }
+  return {};
 }
 
 Counters Crew::counters() const {

@@ -42,11 +42,15 @@ class Crew {
   // Stretch number `index` of `count` that the phase is cut into. Returns the time from the first
   // job's start to the last one's end, in seconds. Errors: a request that failed, in words.
   Result<double> run(std::uint32_t index, std::uint32_t count);
+  // Until `end` is set. Otherwise as run().
+  Result<double> run_until(const std::atomic<bool>& end);
 
   // Sums over the jobs.
   [[nodiscard]] JobCounts counts() const;
   void merge_latencies(LatencyHistogram& latency, LatencyHistogram& submit) const;
   [[nodiscard]] Counters counters() const;
+  // Port::note() of the first that has one.
+  [[nodiscard]] std::string note() const;
 
  private:
   struct Member {
@@ -61,6 +65,7 @@ class Crew {
   Crew(const Phase& phase, Target& target) : phase_(phase), target_(target) {}
   void work(Member& member, std::uint32_t index, const std::shared_ptr<const DataSet>& data,
             Contents* contents, const std::atomic<bool>& stop);
+  Result<double> run(const Stretch& stretch);
   void start_all(const Stretch& stretch);
   void wait_for_all();
   [[nodiscard]] Stretch stretch_of(std::uint64_t blocks, std::uint32_t index,

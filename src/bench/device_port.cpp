@@ -5,6 +5,7 @@
 
 #include "bench/port_parts.hpp"
 #include "bench/psync_port.hpp"
+#include "bench/range_port.hpp"
 #include "bench/uring_port.hpp"
 #include "os/kernel_zram.hpp"
 
@@ -29,23 +30,22 @@ MemoryUse zram_memory(std::string_view name) {
 }
 
 Result<std::unique_ptr<Port>> open_device_port(const DeviceAccess& access, std::uint32_t iodepth) {
-  return access.uring ? make_uring_port(access, iodepth) : make_psync_port(access);
+  if (!access.uring) {
+    return make_psync_port(access);
+  }
+  auto io = make_uring_port(access, iodepth);
+  if (!io) {
+    return io;
+  }
+  return make_range_port(access, *std::move(io), iodepth);
 }
 
 Errc IoFailure::note(const Request& request, std::uint64_t at, int failed_errno) noexcept {
   any_ = true;
-  unsupported_ = false;
   op_ = request.op;
   at_ = at;
   errno_ = failed_errno;
   return status_of_errno(failed_errno);
-}
-
-Errc IoFailure::note_unsupported(const Request& request) noexcept {
-  any_ = true;
-  unsupported_ = true;
-  op_ = request.op;
-  return Errc::unsupported;
 }
 
 std::string IoFailure::text(std::string_view write_hint) const {
@@ -53,9 +53,6 @@ std::string IoFailure::text(std::string_view write_hint) const {
     return {};
   }
   std::string words(op_name(op_));
-  if (unsupported_) {
-    return "asynchronous " + words + " through io_uring is not in this version; io=psync does it";
-  }
   if (op_ != Op::flush) {
     words += " at byte " + std::to_string(at_);
   }

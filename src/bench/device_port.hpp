@@ -53,14 +53,11 @@ class IoFailure {
   // Remembers that `request` failed at byte `at` of the device, and returns its status. An errno of
   // 0: the device ended there.
   Errc note(const Request& request, std::uint64_t at, int failed_errno) noexcept;
-  // Likewise, of an operation that the port does not do.
-  Errc note_unsupported(const Request& request) noexcept;
 
   [[nodiscard]] std::string text(std::string_view write_hint) const;
 
  private:
   bool any_ = false;
-  bool unsupported_ = false;
   Op op_ = Op::read;
   std::uint64_t at_ = 0;
   int errno_ = 0;

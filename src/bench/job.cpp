@@ -128,6 +128,8 @@ void Job::prepare(Slot& slot) noexcept {
   request.offset = first_byte_ + next_block(reads) * phase_.block_size;
   if (phase_.access == Access::discard) {
     request.op = Op::discard;
+  } else if (phase_.access == Access::write_zeroes) {
+    request.op = Op::write_zeroes;
   } else if (reads) {
     request.op = Op::read;
     request.buffer = slot.buffer;
@@ -162,7 +164,7 @@ void Job::finish(Slot& slot) noexcept {
   const std::uint64_t count = request.length / kDataPage;
   if (request.op == Op::write) {
     contents_->note_write(page, count, slot.generation);
-  } else if (request.op == Op::discard) {
+  } else if (request.op == Op::discard || request.op == Op::write_zeroes) {
     contents_->note_discard(page, count);
   } else if (phase_.verify &&
              !contents_->matches(page, {request.buffer, static_cast<std::size_t>(request.length)},
@@ -174,6 +176,9 @@ void Job::finish(Slot& slot) noexcept {
 bool Job::goes_on(const Stretch& stretch, std::uint64_t issued) noexcept {
   if (!failure_.empty() || stop_.load(std::memory_order_relaxed)) {
     return false;
+  }
+  if (stretch.until != nullptr) {
+    return !stretch.until->load(std::memory_order_relaxed);
   }
   if (stretch.time_ns == 0) {
     return issued < stretch.requests;

@@ -31,6 +31,8 @@ struct Stretch {
   std::uint64_t time_ns = 0;
   // A flush at the end, within the time.
   bool flush = false;
+  // Instead of a number or a time: until this is set. May be null.
+  const std::atomic<bool>* until = nullptr;
 };
 
 struct JobCounts {

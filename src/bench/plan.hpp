@@ -20,7 +20,7 @@
 
 namespace uzram::bench {
 
-enum class Access { read, write, read_write, discard };
+enum class Access { read, write, read_write, discard, write_zeroes };
 
 // One thing that all jobs of all targets of a group do.
 struct Phase {
@@ -55,7 +55,22 @@ struct Phase {
   double pause_s = 0;
   // Ask the target for a flush at the end, within the time.
   bool flush = false;
+  // Another thread discards the whole device meanwhile: each pass lasts as long as that takes. REQUIRES:
+  // refill.
+  bool beside_discard = false;
 };
+
+// What a target does of a phase: one whose requests all come from one thread has that many more of
+// them in flight there.
+[[nodiscard]] inline Phase phase_for(const TargetConfig& target, Phase phase) noexcept {
+  if (target.one_thread) {
+    phase.iodepth *= phase.jobs;
+    phase.job_bytes *= phase.jobs;
+    phase.job_stride = 0;
+    phase.jobs = 1;
+  }
+  return phase;
+}
 
 // Whether several jobs work on the same bytes.
 [[nodiscard]] inline bool shares_range(const Phase& phase) noexcept {

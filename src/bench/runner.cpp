@@ -109,11 +109,11 @@ class Runner {
   }
 
   Result<void> open_targets(const Group& group, std::vector<Opened>& opened) {
-    TargetNeeds needs{group.size_bytes, group.data, 1};
-    for (const Phase& phase : group.phases) {
-      needs.iodepth = std::max(needs.iodepth, phase.iodepth);
-    }
     for (const TargetConfig& config : group.targets) {
+      TargetNeeds needs{group.size_bytes, group.data, 1};
+      for (const Phase& phase : group.phases) {
+        needs.iodepth = std::max(needs.iodepth, phase_for(config, phase).iodepth);
+      }
       auto target = open_target(config, needs);
       if (!target) {
         return std::move(target).error();
@@ -170,7 +170,8 @@ class Runner {
       if (!keeps_contents(group, index)) {
         opened[i].contents.reset();
       }
-      auto crew = Crew::make(phase, *opened[i].target, group.data, opened[i].contents.get(), stop_);
+      auto crew = Crew::make(phase_for(group.targets[i], phase), *opened[i].target, group.data,
+                             opened[i].contents.get(), stop_);
       if (!crew) {
         return name_target(group.targets[i], std::move(crew).error());
       }
@@ -188,6 +189,9 @@ class Runner {
       if (phase.timed && !stop_.load()) {
         cells_[group_][index][i].add_round(opened[i].elapsed_s, *opened[i].crew, opened[i].usage,
                                            *opened[i].target);
+      }
+      if (const std::string note = opened[i].crew->note(); !note.empty()) {
+        add_note(group.targets[i].label + ": " + note);
       }
       opened[i].crew.reset();
     }
@@ -225,14 +229,47 @@ class Runner {
           return name_target(group.targets[i], std::move(filled).error());
         }
       }
-      if (auto done = run_stretches(group, stretches_of(pass), turns, opened); !done) {
+      if (phase.beside_discard) {
+        for (const std::size_t i : turns.order()) {
+          if (auto done = run_beside_discard(group.size_bytes, opened[i]); !done) {
+            return name_target(group.targets[i], std::move(done).error());
+          }
+        }
+        turns.next_stretch();
+      } else if (auto done = run_stretches(group, stretches_of(pass), turns, opened); !done) {
         return done;
       }
     }
     return {};
   }
 
+  // The crew works while another thread discards all of the device.
+  static Result<void> run_beside_discard(std::uint64_t size_bytes, Opened& opened) {
+    const Usage before = usage_now(*opened.target);
+    std::atomic<bool> over{false};
+    std::string failure;
+    std::thread discarder([&] {
+      if (auto port = opened.target->open_port(1); port) {
+        Request request;
+        request.op = Op::discard;
+        request.length = size_bytes;
+        (*port)->execute(request);
+        failure = (*port)->failure();
+      } else {
+        failure = port.error().message;
+      }
+      over.store(true);
+    });
+    auto elapsed = opened.crew->run_until(over);
+    discarder.join();
+    if (!failure.empty()) {
+      return Error{Errc::system, 0, "the discard of the whole device failed: " + failure};
+    }
+    return account(opened, before, std::move(elapsed));
+  }
+
   Result<void> refill(const Group& group, const Phase& fill, Opened& opened) const {
+    // One job writes it, so nothing is to be brought to one thread.
     auto crew = Crew::make(fill, *opened.target, group.data, opened.contents.get(), stop_);
     if (!crew) {
       return std::move(crew).error();
@@ -248,7 +285,11 @@ class Runner {
 
   static Result<void> run_stretch(Opened& opened, std::uint32_t index, std::uint32_t count) {
     const Usage before = usage_now(*opened.target);
-    auto elapsed = opened.crew->run(index, count);
+    return account(opened, before, opened.crew->run(index, count));
+  }
+
+  // Adds what a stretch took.
+  static Result<void> account(Opened& opened, const Usage& before, Result<double> elapsed) {
     if (!elapsed) {
       return std::move(elapsed).error();
     }

@@ -35,6 +35,7 @@ struct SuiteOptions {
   std::string modes;
   std::string streams;
   std::string methods;
+  std::string ops;
   std::string tree;
   std::string verify;
   bool latency = false;

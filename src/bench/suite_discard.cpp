@@ -1,16 +1,24 @@
 // The discard experiment: many discards in flight.
 //
-// For each block size and number of jobs: fill (not timed), discard all of it in order, discard the
-// holes that are left, fill again, discard in random order. Further loops over stored data, or as many
-// as fit the runtime, each follow a fill. Each job has a thread of its own and one
-// synchronous discard in flight ("sync"); one thread with all of them in flight through io_uring
-// ("uring") is not in this version.
+// For each operation, block size and number of jobs: fill (not timed), discard or zero all of it in
+// order, do so with the holes that are left, fill again, do so in random order. Further loops over stored
+// data, or as many as fit the runtime, each follow a fill. Method "sync": each job has a thread of its own and one
+// synchronous discard in flight. Method "uring": one thread has all of them in flight, through io_uring on a
+// block device, in a queue of the engine, on an NBD connection. At the end 4 KiB are read at random, one at a time, while
+// another thread discards the whole device.
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "bench/suite_parts.hpp"
 
 namespace uzram::bench {
 namespace {
+
+const std::string kZero = "zero";
+const std::string kUring = "uring";
+const std::vector<std::string> kOps = {"discard", kZero};
+const std::vector<std::string> kMethods = {"sync", kUring};
 
 constexpr Defaults kDefaults = {"engine", "1G", "64", "4K,1M", "1", "3", "0"};
 
@@ -28,16 +36,12 @@ Phase fill_of(const Settings& settings) {
   return fill;
 }
 
-std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
-                             std::uint64_t block_size) {
-  Phase phase = phase_of(settings, jobs, block_size);
-  divide_device(settings, phase);
-  phase.access = Access::discard;
-  phase.runtime_s = settings.runtime_s;
-  phase.loops = settings.loops;
-  phase.latency = true;
-  std::vector<Phase> phases = {fill_of(settings)};
-  phase.op = "discard";
+// `op` is "discard" or "zero".
+void add_passes(const Settings& settings, const std::string& op, Phase phase,
+                std::vector<Phase>& phases) {
+  phase.access = op == kZero ? Access::write_zeroes : Access::discard;
+  phases.push_back(fill_of(settings));
+  phase.op = op;
   phase.state = "stored";
   phase.refill = true;
   phases.push_back(phase);
@@ -49,39 +53,83 @@ std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
   }
   phases.push_back(holes);
   phases.push_back(fill_of(settings));
-  phase.op = "randdiscard";
+  phase.op = "rand" + op;
   phase.random = true;
   phases.push_back(phase);
+}
+
+std::vector<Phase> phases_of(const Settings& settings, std::uint32_t jobs,
+                             std::uint64_t block_size) {
+  Phase phase = phase_of(settings, jobs, block_size);
+  divide_device(settings, phase);
+  phase.runtime_s = settings.runtime_s;
+  phase.loops = settings.loops;
+  phase.latency = true;
+  std::vector<Phase> phases;
+  for (const std::string& op : settings.ops) {
+    add_passes(settings, op, phase, phases);
+  }
+  if (jobs == settings.jobs.front() && block_size == settings.block_sizes.front()) {
+    constexpr std::uint64_t kReadBlock = 4096;
+    Phase reads = phase_of(settings, 1, kReadBlock);
+    divide_device(settings, reads);
+    reads.op = "randread";
+    reads.state = "beside discard";
+    reads.random = true;
+    reads.runtime_s = settings.runtime_s;
+    reads.loops = settings.loops;
+    reads.latency = true;
+    reads.refill = true;
+    reads.beside_discard = true;
+    phases.push_back(fill_of(settings));
+    phases.push_back(reads);
+  }
   return phases;
 }
 
-Result<void> check_methods(const SuiteOptions& options) {
-  auto methods = parse_words("--method", options.methods);
-  if (!methods) {
-    return std::move(methods).error();
+// Words of `option` that are among `known`.
+Result<std::vector<std::string>> known_words(std::string_view option, const std::string& text,
+                                             const std::vector<std::string>& known) {
+  auto words = parse_words(option, text);
+  if (!words) {
+    return words;
   }
-  for (const std::string& method : *methods) {
-    if (method == "uring") {
-      return Error{Errc::unsupported, 0,
-                   "--method \"uring\": asynchronous discard through io_uring is not in this "
-                   "version; --method sync measures synchronous threads"};
-    }
-    if (method != "sync") {
+  for (const std::string& word : *words) {
+    if (std::ranges::find(known, word) == known.end()) {
       return Error{Errc::invalid_argument, 0,
-                   "--method \"" + method + "\": expected sync or uring"};
+                   std::string(option) + " \"" + word + "\": expected " + known.front() + " or " +
+                       known.back()};
     }
   }
-  return {};
+  return words;
+}
+
+// Each target by each method; a block device with io=… only by the one that says.
+std::vector<TargetConfig> by_methods(const std::vector<TargetConfig>& targets,
+                                     const std::vector<std::string>& methods) {
+  std::vector<TargetConfig> variants;
+  for (const TargetConfig& target : targets) {
+    for (const std::string& method : methods) {
+      const IoPath io = method == kUring ? IoPath::uring : IoPath::psync;
+      if (target.io != IoPath::automatic && target.io != io) {
+        continue;
+      }
+      TargetConfig& variant = variants.emplace_back(target);
+      variant.io = io;
+      variant.one_thread = io == IoPath::uring;
+      variant.label += ":method=" + method;
+    }
+  }
+  make_labels_unique(variants);
+  return variants;
 }
 
 // What a discard leaves no choice in.
 Result<void> check_load(const Settings& settings) {
   if (settings.iodepth != 1) {
-    return Error{
-        Errc::invalid_argument, 0,
-        "--iodepth \"" + std::to_string(settings.iodepth) +
-            "\": expected 1, as each job has one synchronous discard in flight; --jobs says "
-            "how many there are"};
+    return Error{Errc::invalid_argument, 0,
+                 "--iodepth \"" + std::to_string(settings.iodepth) +
+                     "\": expected 1; --jobs says how many discards are in flight"};
   }
   if (settings.verify) {
     return Error{Errc::invalid_argument, 0,
@@ -98,37 +146,27 @@ Result<void> check_targets(const std::vector<TargetConfig>& targets) {
                        "\": a codec has nothing to discard; expected engine, zram, a block device "
                        "or an NBD URI"};
     }
-    if (target.io == IoPath::uring) {
-      return Error{Errc::unsupported, 0,
-                   "--target \"" + target.given +
-                       "\": asynchronous discard through io_uring is not in this version; leave "
-                       "out io=uring"};
-    }
   }
   return {};
 }
 
 }  // namespace
 
-Result<Plan> plan_discard(const SuiteOptions& given) {
-  SuiteOptions options = given;
-  if (options.methods.empty()) {
-    options.methods = "sync";
-  }
-  if (auto known = check_methods(options); !known) {
-    return std::move(known).error();
+Result<Plan> plan_discard(const SuiteOptions& options) {
+  auto methods =
+      known_words("--method", options.methods.empty() ? "sync,uring" : options.methods, kMethods);
+  auto ops = known_words("--op", options.ops.empty() ? "discard" : options.ops, kOps);
+  if (const Error* const error = first_error(methods, ops)) {
+    return *error;
   }
   auto settings = read_settings(options, kDefaults);
   if (!settings) {
     return std::move(settings).error();
   }
+  settings->ops = *std::move(ops);
   auto algorithms = read_algorithms(options, "lz4");
   auto checked = check_targets(settings->targets);
   auto load = check_load(*settings);
-  for (TargetConfig& target : settings->targets) {
-    // Discards are synchronous, however many a job has in flight.
-    target.io = IoPath::psync;
-  }
   auto data = options.data.empty() ? Result<DataSets>(DataSets{}) : make_data_sets(options.data);
   if (const Error* const error = first_error(algorithms, checked, load, data)) {
     return *error;
@@ -140,7 +178,7 @@ Result<Plan> plan_discard(const SuiteOptions& given) {
     }
     data->push_back(*std::move(compressible));
   }
-  const std::vector<TargetConfig> targets = settings->targets;
+  const std::vector<TargetConfig> targets = by_methods(settings->targets, *methods);
   return make_groups(*std::move(settings), options, *data, *algorithms, targets, phases_of);
 }
 

@@ -174,6 +174,7 @@ nlohmann::ordered_json parameters_of(const Settings& settings, const SuiteOption
   add("mode", options.modes);
   add("streams", options.streams);
   add("method", options.methods);
+  add("op", options.ops);
   add("tree", options.tree);
   if (options.data.empty()) {
     std::string sets;

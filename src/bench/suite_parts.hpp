@@ -40,6 +40,8 @@ struct Settings {
   std::uint32_t rounds = 5;
   bool verify = false;
   bool latency = false;
+  // What the discard suite does.
+  std::vector<std::string> ops;
   std::vector<std::string> notes;
 };
 

@@ -79,6 +79,9 @@ class Port {
 
   // Why the last failed request failed, for people: "Connection reset by peer". Empty: none has.
   [[nodiscard]] virtual std::string failure() const = 0;
+
+  // What took another way than TargetInfo::path says, for people; empty: nothing has.
+  [[nodiscard]] virtual std::string note() const { return {}; }
 };
 
 class Target {

@@ -42,6 +42,8 @@ struct TargetConfig {
   // A block device's path or an NBD URI.
   std::string address;
   IoPath io = IoPath::automatic;
+  // All jobs of a phase are done by one thread, with all their requests in flight.
+  bool one_thread = false;
   // Waits this much longer than the work took, on purpose: to see whether a run can tell.
   double slowdown_percent = 0;
 };

@@ -52,9 +52,7 @@ class UringPort final : public Port {
 
   void submit(std::span<Request* const> batch) noexcept override {
     for (Request* const request : batch) {
-      if (request->op != Op::read && request->op != Op::write && request->op != Op::flush) {
-        complete(*request, failure_.note_unsupported(*request));
-      } else if (broken_errno_ != 0) {
+      if (broken_errno_ != 0) {
         complete(*request, failure_.note(*request, request->offset, broken_errno_));
       } else {
         const std::uint32_t slot = free_.back();

@@ -104,8 +104,12 @@ void add_discard(CLI::App& suite, BenchArguments& into) {
   add_common(suite, into, "engine,zram");
   add_load(suite, into.suite, "1G", "64", "4K,1M", "1", "3", "none");
   add_data(suite, into.suite.data, "half compressible");
-  add_text(suite, "--method", into.suite.methods, "LIST",
-           "How discards are in flight [sync]: sync, a thread each");
+  add_text(
+      suite, "--method", into.suite.methods, "LIST",
+      "How they are in flight [sync,uring]: sync, a thread each; uring, all from one thread, on "
+      "block devices through io_uring");
+  add_text(suite, "--op", into.suite.ops, "LIST",
+           "What is done [discard]: discard, or zero, which writes zeroes");
 }
 
 void add_pages(CLI::App& suite, BenchArguments& into) {

@@ -227,23 +227,50 @@ TEST_F(BlockTargetTest, a_request_across_the_end_fails_with_the_place) {
   }
 }
 
-TEST_F(BlockTargetTest, discards_are_for_psync_and_io_uring_says_so) {
+TEST_F(BlockTargetTest, ranges_and_reads_are_in_flight_together) {
   const auto target = open(loop_->path(), IoPath::uring, 4);
   ASSERT_TRUE(target) << target.error().message;
   auto port = (*target)->open_port(4);
   ASSERT_TRUE(port) << port.error().message;
   const AlignedBytes data = random_bytes(kPage, 5);
+  for (const std::uint64_t page : {0, 1, 2}) {
+    Request write = make_request(Op::write, page * kPage, kPage, data.get());
+    (*port)->execute(write);
+    ASSERT_EQ(write.status, Errc::ok);
+  }
+  const AlignedBytes found = random_bytes(kPage, 6);
   Request discard = make_request(Op::discard, 0, kPage, nullptr);
-  Request read = make_request(Op::read, 0, kPage, data.get());
-  Request* const batch[] = {&discard, &read};
+  Request zero = make_request(Op::write_zeroes, kPage, kPage, nullptr);
+  Request read = make_request(Op::read, 2 * kPage, kPage, found.get());
+  Request* const batch[] = {&discard, &read, &zero};
   (*port)->submit(batch);
-  EXPECT_NE((*port)->reap(), nullptr);
-  EXPECT_NE((*port)->reap(), nullptr);
+  std::set<const Request*> reaped;
+  for (std::size_t i = 0; i < 3; ++i) {
+    reaped.insert((*port)->reap());
+  }
+  EXPECT_EQ(reaped, (std::set<const Request*>{&discard, &read, &zero}));
   EXPECT_EQ((*port)->reap(), nullptr);
+  EXPECT_EQ(discard.status, Errc::ok);
+  EXPECT_EQ(zero.status, Errc::ok);
   EXPECT_EQ(read.status, Errc::ok);
-  EXPECT_EQ(discard.status, Errc::unsupported);
-  EXPECT_EQ((*port)->failure(),
-            "asynchronous discard through io_uring is not in this version; io=psync does it");
+  EXPECT_EQ(std::memcmp(found.get(), data.get(), kPage), 0);
+  for (const std::uint64_t page : {0, 1}) {
+    Request again = make_request(Op::read, page * kPage, kPage, found.get());
+    (*port)->execute(again);
+    EXPECT_TRUE(std::all_of(found.get(), found.get() + kPage,
+                            [](std::byte byte) { return byte == std::byte{0}; }));
+  }
+}
+
+TEST_F(BlockTargetTest, a_range_that_fails_says_where_and_why) {
+  const auto target = open(loop_->path(), IoPath::uring, 4);
+  ASSERT_TRUE(target) << target.error().message;
+  auto port = (*target)->open_port(4);
+  ASSERT_TRUE(port) << port.error().message;
+  Request discard = make_request(Op::discard, std::uint64_t{1} << 40, kPage, nullptr);
+  (*port)->execute(discard);
+  EXPECT_EQ(discard.status, Errc::invalid_argument);
+  EXPECT_EQ((*port)->failure(), "discard at byte 1099511627776: Invalid argument");
 }
 
 TEST_F(BlockTargetTest, a_depth_that_io_uring_does_not_have_is_refused) {

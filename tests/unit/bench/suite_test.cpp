@@ -153,8 +153,11 @@ TEST(Suite, modes_and_paths_that_there_are_not_are_refused) {
   options.modes = "nowait,fast";
   expect_refused("async", options, {"fast", "nowait, async or auto"});
   options = small_options();
-  options.methods = "uring";
-  expect_refused("discard", options, {"uring", "not in this version", "sync"});
+  options.methods = "sync,threads";
+  expect_refused("discard", options, {"--method", "threads", "sync or uring"});
+  options.methods.clear();
+  options.ops = "trim";
+  expect_refused("discard", options, {"--op", "trim", "discard or zero"});
   options = small_options();
   options.targets = {"codec"};
   options.jobs = "1";
