@@ -119,7 +119,7 @@ Errc Device::Impl::carry_out(const Request& request) noexcept {
 
 bool Device::Impl::first_page(const Request& request, engine::PageIndex& page) const noexcept {
   page = request.offset >> page_shift;
-  return (request.op == Op::read || request.op == Op::write) &&
+  return (request.op == Op::read || request.op == Op::write || request.op == Op::discard) &&
          request.offset < options.disksize_bytes;
 }
 

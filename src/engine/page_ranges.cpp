@@ -16,26 +16,40 @@ constexpr std::uint32_t kMinRound = 64;
 
 void PageStore::drop(PageIndex first, PageIndex end, Tally& tally) noexcept {
   tally.add(Counter::notify_free, static_cast<std::int64_t>(end - first));
-  FreeBatch batch(*pool_);
   const std::uint64_t end_stretch = PageTable::stretch_of(end - 1) + 1;
-  std::uint64_t stretch = table_->next_holding(PageTable::stretch_of(first), end_stretch);
-  while (stretch != end_stretch) {
-    const PageIndex from = std::max(first, stretch << kStretchShift);
-    const PageIndex to = std::min(end, (stretch + 1) << kStretchShift);
-    if (drop_stretch(from, to, batch, tally)) {
-      table_->try_release(stretch);
-    }
-    stretch = table_->next_holding(stretch + 1, end_stretch);
+  const std::uint64_t stretch = table_->next_holding(PageTable::stretch_of(first), end_stretch);
+  if (stretch == end_stretch) {
+    return;
   }
-  batch.flush();
+  if (end - first <= FewFrees::kMost && !pool_->is_mostly_holes()) {
+    FewFrees frees(caches_);
+    drop_stretches(stretch, first, end, frees, tally);
+  } else {
+    FreeBatch batch(*pool_);
+    drop_stretches(stretch, first, end, batch, tally);
+  }
   if (pool_->wants_drain()) {
     caches_.drain();
   }
 }
 
+template <typename Frees>
+void PageStore::drop_stretches(std::uint64_t stretch, PageIndex first, PageIndex end, Frees& frees,
+                               Tally& tally) noexcept {
+  const std::uint64_t end_stretch = PageTable::stretch_of(end - 1) + 1;
+  while (stretch != end_stretch) {
+    const PageIndex from = std::max(first, stretch << kStretchShift);
+    const PageIndex to = std::min(end, (stretch + 1) << kStretchShift);
+    if (drop_stretch(from, to, frees, tally)) {
+      table_->try_release(stretch);
+    }
+    stretch = table_->next_holding(stretch + 1, end_stretch);
+  }
+}
+
 // Returns whether the stretch may have become empty.
-bool PageStore::drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch,
-                             Tally& tally) noexcept {
+template <typename Frees>
+bool PageStore::drop_stretch(PageIndex first, PageIndex end, Frees& frees, Tally& tally) noexcept {
   for (PageIndex page = first; page < end; ++page) {
     AtomicEntry& entry = table_->entry(page);
     if (entry.load(std::memory_order_relaxed) == 0) {
@@ -43,7 +57,7 @@ bool PageStore::drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch,
     }
     const Entry before = publish(entry, Entry(), table_->sleepers());
     count(before, -1, tally);
-    batch.add(before);
+    frees.add(before);
   }
   // The neighbours tell cheaply that most stretches are not empty yet.
   const auto taken = [this](PageIndex page) {

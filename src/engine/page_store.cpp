@@ -234,7 +234,9 @@ ExtentState PageStore::state_of(PageIndex page) const noexcept {
 }
 
 void PageStore::prefetch_entry(PageIndex page) const noexcept {
-  __builtin_prefetch(&table_->entry(page), 1);
+  if (table_->holds_anything(PageTable::stretch_of(page))) {
+    __builtin_prefetch(&table_->entry(page), 1);
+  }
 }
 
 void PageStore::prefetch_object(PageIndex page) const noexcept {

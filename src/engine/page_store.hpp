@@ -73,6 +73,7 @@ class PageStore {
 
  private:
   class FreeBatch;
+  class FewFrees;
 
   // Stores `content` in the pool unless it is same-filled; `entry` describes it, unpublished.
   Errc encode(std::span<const std::byte> content, Stream& stream, Entry& entry) noexcept;
@@ -93,7 +94,12 @@ class PageStore {
   // Drains caches and compacts where that promises some room.
   void make_room() noexcept;
 
-  bool drop_stretch(PageIndex first, PageIndex end, FreeBatch& batch, Tally& tally) noexcept;
+  // drop() in stretches from `stretch` on, the first that holds something. `Frees` gathers the room.
+  template <typename Frees>
+  void drop_stretches(std::uint64_t stretch, PageIndex first, PageIndex end, Frees& frees,
+                      Tally& tally) noexcept;
+  template <typename Frees>
+  bool drop_stretch(PageIndex first, PageIndex end, Frees& frees, Tally& tally) noexcept;
   std::uint64_t compact_locked() noexcept UZRAM_REQUIRES(compaction_mutex_);
   // Empties at most `max_spans` spans of a kind. Returns whether any could be emptied.
   bool compact_spans(std::uint32_t max_spans) noexcept UZRAM_REQUIRES(compaction_mutex_);

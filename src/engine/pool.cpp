@@ -15,11 +15,14 @@ constexpr std::uint32_t kMinRunUnits = 4;
 // How many spans a refill looks at before it prefers an empty one, and how many when there is none.
 constexpr std::uint32_t kUsualSpans = 4;
 constexpr std::uint32_t kThoroughSpans = 1024;
-// Spans kept beyond the reserve before any go back, so that they go back in large pieces.
+// Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger ones
+// cost hardly less for each page, and hold up whoever gives them back.
 constexpr std::uint32_t kReserveSlackSpans = 16;
 constexpr std::size_t kReturnBatch = 64;
-// A pool of less than this (1 MiB) is not worth draining the caches for.
-constexpr std::uint32_t kMinDrainSpans = 16;
+// Extents whose free maps are being loaded while one is put back.
+constexpr std::size_t kPutBackAhead = 4;
+// Fewer spans than this (256 KiB) are not worth draining the caches for.
+constexpr std::uint32_t kMinHoledSpans = 4;
 
 }  // namespace
 
@@ -52,7 +55,7 @@ void Pool::link(SpanIndex index) noexcept {
   head = index;
   span.listed = true;
   ++listed_spans_[static_cast<std::size_t>(span.use)];
-  listed_free_units_ += span.free_units;
+  add_listed(span.free_units);
 }
 
 // REQUIRES: free_units is what it was when the span was linked.
@@ -68,7 +71,7 @@ void Pool::unlink(SpanIndex index) noexcept {
   }
   span.listed = false;
   --listed_spans_[static_cast<std::size_t>(span.use)];
-  listed_free_units_ -= span.free_units;
+  add_listed(-std::uint64_t{span.free_units});
 }
 
 void Pool::push_reserve(SpanIndex index) noexcept {
@@ -208,9 +211,22 @@ std::uint32_t Pool::take_from_reserve(const Demand& demand, std::span<Extent16> 
   return take_from_span(index, demand, demand.units, out);
 }
 
+void Pool::prefetch_for_put_back(const Extent16& extent) noexcept {
+  Span& span = span_at(static_cast<SpanIndex>(extent.first >> kSpanShift));
+  __builtin_prefetch(&span.free_map[extent.first % kSpanUnits / 64], 1);
+  __builtin_prefetch(&span.free_units, 1);
+}
+
 void Pool::put_back(const Extent16& extent) noexcept {
   const auto index = static_cast<SpanIndex>(extent.first >> kSpanShift);
   Span& span = span_at(index);
+  const std::uint32_t free_units = span.free_units + extent.count;
+  if (span.listed && free_units / kBucketUnits == bucket_of(span) && free_units != kSpanUnits) {
+    // It stays on its list, whose other spans need not be looked at.
+    span.set_free(static_cast<std::uint32_t>(extent.first % kSpanUnits), extent.count);
+    add_listed(extent.count);
+    return;
+  }
   if (span.listed) {
     unlink(index);
   }
@@ -227,8 +243,11 @@ void Pool::give_back(std::span<const Extent16> extents) noexcept {
   bool holey = false;
   {
     const MutexLock lock(mutex_);
-    for (const Extent16& extent : extents) {
-      put_back(extent);
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      if (i + kPutBackAhead < extents.size()) {
+        prefetch_for_put_back(extents[i + kPutBackAhead]);
+      }
+      put_back(extents[i]);
     }
     holey = holes() != Holes::few;
     ++activity_;
@@ -371,9 +390,11 @@ void Pool::reset_used_max() noexcept {
 }
 
 std::uint32_t Pool::occupied_spans() const noexcept {
-  const MutexLock lock(mutex_);
-  return present_spans_.load(std::memory_order_relaxed) -
-         moving_spans_.load(std::memory_order_relaxed) - reserve_spans_;
+  const std::uint32_t others = moving_spans_.load(std::memory_order_relaxed) +
+                               reserve_spans_.load(std::memory_order_relaxed);
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  // Without the mutex they may be of different moments.
+  return present - std::min(others, present);
 }
 
 std::uint64_t Pool::free_bytes() noexcept {
@@ -381,14 +402,28 @@ std::uint64_t Pool::free_bytes() noexcept {
   return (listed_free_units_ + std::uint64_t{reserve_spans_} * kSpanUnits) * kPlaceUnit;
 }
 
+bool Pool::is_mostly_holes() const noexcept {
+  const std::uint32_t occupied = occupied_spans();
+  return occupied >= kMinHoledSpans && listed_free_units_.load(std::memory_order_relaxed) >=
+                                           std::uint64_t{occupied} * (kSpanUnits / 2);
+}
+
+bool Pool::may_want_drain() const noexcept {
+  return present_spans_.load(std::memory_order_relaxed) <=
+             drain_below_spans_.load(std::memory_order_relaxed) &&
+         is_mostly_holes();
+}
+
 bool Pool::wants_drain() noexcept {
-  const MutexLock lock(mutex_);
-  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-  if (present < kMinDrainSpans || present > drain_below_spans_ ||
-      listed_free_units_ < std::uint64_t{present} * (kSpanUnits / 2)) {
+  if (!may_want_drain()) {
     return false;
   }
-  drain_below_spans_ = present - present / 8;
+  const MutexLock lock(mutex_);
+  if (!may_want_drain()) {
+    return false;
+  }
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  drain_below_spans_.store(present - present / 8, std::memory_order_relaxed);
   return true;
 }
 

@@ -35,9 +35,10 @@
 
 namespace uzram::engine {
 
+// Not initialised: arrays of it are filled as far as they are used.
 struct Extent16 {
-  Place first = 0;
-  std::uint32_t count = 0;
+  Place first;
+  std::uint32_t count;
 };
 
 constexpr std::uint32_t units_for(std::uint32_t bytes) noexcept {
@@ -134,6 +135,9 @@ class Pool {
   void reset_used_max() noexcept;
   // Free units that could be given out, in bytes.
   [[nodiscard]] std::uint64_t free_bytes() noexcept;
+  // Whether half of the pool is holes: what caches hold of a span then keeps much from going back. A
+  // guess, without the mutex.
+  [[nodiscard]] bool is_mostly_holes() const noexcept;
   // Whether more than half of the pool is holes and it has shrunk by an eighth since this was last
   // true: then extents held by caches may be what keeps spans from going back.
   [[nodiscard]] bool wants_drain() noexcept;
@@ -185,6 +189,8 @@ class Pool {
     return keeper_ == nullptr ? kMinReserveSpans : ahead_spans();
   }
   [[nodiscard]] Holes holes() const noexcept UZRAM_REQUIRES(mutex_);
+  // A guess, without the mutex.
+  [[nodiscard]] bool may_want_drain() const noexcept;
 
   std::uint32_t take_locked(const Demand& demand, bool thorough, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
@@ -196,6 +202,13 @@ class Pool {
   std::uint32_t take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept
       UZRAM_REQUIRES(mutex_);
   void put_back(const Extent16& extent) noexcept UZRAM_REQUIRES(mutex_);
+  void prefetch_for_put_back(const Extent16& extent) noexcept UZRAM_REQUIRES(mutex_);
+  // Adds to listed_free_units_, modulo 2^64.
+  void add_listed(std::uint64_t units) noexcept UZRAM_REQUIRES(mutex_) {
+    // Nobody else changes it meanwhile.
+    listed_free_units_.store(listed_free_units_.load(std::memory_order_relaxed) + units,
+                             std::memory_order_relaxed);
+  }
 
   // Takes more spans from the system: into the reserve, or one for slots, which nobody else may
   // use.
@@ -240,12 +253,14 @@ class Pool {
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::array<std::array<SpanIndex, kBuckets>, kSpanUses> lists_ UZRAM_GUARDED_BY(mutex_){};
   std::array<std::uint32_t, kSpanUses> listed_spans_ UZRAM_GUARDED_BY(mutex_){};
-  std::uint64_t listed_free_units_ UZRAM_GUARDED_BY(mutex_) = 0;
+  // Changed under the mutex only.
+  std::atomic<std::uint64_t> listed_free_units_ = 0;
   std::uint64_t activity_ UZRAM_GUARDED_BY(mutex_) = 0;
-  // The size at which wants_drain may be true next.
-  std::uint32_t drain_below_spans_ UZRAM_GUARDED_BY(mutex_) = 0;
+  // The size at which wants_drain may be true next; changed under the mutex only.
+  std::atomic<std::uint32_t> drain_below_spans_ = 0;
   SpanIndex reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
-  std::uint32_t reserve_spans_ UZRAM_GUARDED_BY(mutex_) = 0;
+  // Changed under the mutex only.
+  std::atomic<std::uint32_t> reserve_spans_ = 0;
   // No chunk below this one has absent spans.
   std::uint32_t first_absent_chunk_ UZRAM_GUARDED_BY(mutex_) = 0;
   std::vector<SpanIndex> victims_ UZRAM_GUARDED_BY(mutex_);

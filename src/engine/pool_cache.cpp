@@ -97,7 +97,7 @@ Errc PoolCache::refill(std::uint32_t units) noexcept {
   if (extents_ > kMaxExtents - kRefillExtents - 1 || bin_of(units) >= kExactBins) {
     return_extents();
   }
-  std::array<Extent16, kRefillExtents> extents{};
+  std::array<Extent16, kRefillExtents> extents;
   const std::uint32_t count = pool_.take({SpanUse::objects, units, fresh_only_}, extents);
   for (std::uint32_t i = 0; i < count; ++i) {
     put(extents[i]);
@@ -141,7 +141,7 @@ void PoolCache::flush_frees() noexcept {
 }
 
 void PoolCache::return_extents() noexcept {
-  std::array<Extent16, kMaxExtents> extents{};
+  std::array<Extent16, kMaxExtents> extents;
   std::size_t count = 0;
   for (std::uint32_t bin = 0; bin < kBins; ++bin) {
     while (heads_[bin] != kNoNode) {

@@ -78,7 +78,8 @@ void Pool::install(SpanRange range, SpanUse use) noexcept {
   }
   moving_spans_.fetch_sub(range.count, std::memory_order_release);
   const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-  drain_below_spans_ = std::max(drain_below_spans_, present);
+  drain_below_spans_.store(std::max(drain_below_spans_.load(std::memory_order_relaxed), present),
+                           std::memory_order_relaxed);
   present_max_.store(std::max(present_max_.load(std::memory_order_relaxed), present),
                      std::memory_order_relaxed);
 }
