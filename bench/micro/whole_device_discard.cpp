@@ -1,9 +1,9 @@
 // Discarding a whole device of 16 TiB that holds little, and what reads notice of it.
 //
-// The last argument is the number of bytes stored. discard: time to discard them alone (0), as part of
-// the whole device (1), and a whole device that holds nothing (2). read_beside: a 4 KiB read at random while another thread discards the whole device
-// ("thread"), and through the queue that the discard was submitted to ("queue"); counters are
-// percentiles in microseconds.
+// The last argument is the number of bytes stored. discard: time to discard them alone (0), as part
+// of the whole device (1), and a whole device that holds nothing (2). read_beside: a 4 KiB read at
+// random while another thread discards the whole device ("thread"), and through the queue that the
+// discard was submitted to ("queue"); counters are percentiles in microseconds.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -131,8 +131,8 @@ void read_beside_queue(benchmark::State& state) {
     queue.submit(first);
     bool over = false;
     while (!over) {
-      // As an event loop: one look at the queue, in which the discard goes on, then what has arrived
-      // meanwhile.
+      // As an event loop: one look at the queue, in which the discard goes on, then what has
+      // arrived meanwhile.
       const auto arrival = Clock::now();
       const Request* done = queue.reap();
       over = done == &all;

@@ -1,9 +1,10 @@
 // nbd_null_server SOCKET [SIZE_BYTES]: an NBD server that answers and touches no data.
 //
-// Role: the ceiling of what a client can reach over a Unix socket on this machine: reads are answered
-// with what the reply buffer happens to hold, writes are received and forgotten. Structured replies are
-// sent to clients that ask for them: they take more calls to receive. One thread for each connection; all
-// requests that one receive brings are answered by one send. Ends by a signal.
+// Role: the ceiling of what a client can reach over a Unix socket on this machine: reads are
+// answered with what the reply buffer happens to hold, writes are received and forgotten.
+// Structured replies are sent to clients that ask for them: they take more calls to receive. One
+// thread for each connection; all requests that one receive brings are answered by one send. Ends
+// by a signal.
 #include <array>
 #include <cerrno>
 #include <cstddef>

@@ -170,16 +170,16 @@ class Device {
   std::unique_ptr<Impl> impl_;
 };
 
-// A submission and completion queue.
-// Discards and zeroings from kLongRangeBytes on that the submitter carries out itself go on a piece at a
-// time, each tens of microseconds long, whenever reap() finds nothing else and while wait() waits, so
-// that what is submitted meanwhile does not wait for all of them.
+// A submission and completion queue. Discards and zeroings from kLongRangeBytes on that the
+// submitter carries out itself go on a piece at a time, each tens of microseconds long, whenever
+// reap() finds nothing else and while wait() waits, so that what is submitted meanwhile does not
+// wait for all of them.
 // Threads: one thread at a time uses a Queue; a device may have any number of them.
 class Queue {
  public:
   explicit Queue(Device& device) noexcept : device_(device) {}
-  // Waits for requests that have not completed; they need not be reaped. Long ones that have not been
-  // carried out to their end are not.
+  // Waits for requests that have not completed; they need not be reaped. Long ones that have not
+  // been carried out to their end are not.
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -198,8 +198,8 @@ class Queue {
   // request completes after arm_doorbell() has returned true. REQUIRES: nothing is outstanding; the
   // descriptor stays open as long as the Queue lives.
   void set_doorbell(int event_fd) noexcept { doorbell_fd_ = event_fd; }
-  // False: a completed request is there, or one that reap() carries on with; reap first. True: the next
-  // one to complete will ring, once.
+  // False: a completed request is there, or one that reap() carries on with; reap first. True: the
+  // next one to complete will ring, once.
   [[nodiscard]] bool arm_doorbell() noexcept { return arm(doorbell); }
 
  private:

@@ -55,8 +55,8 @@ struct Phase {
   double pause_s = 0;
   // Ask the target for a flush at the end, within the time.
   bool flush = false;
-  // Another thread discards the whole device meanwhile: each pass lasts as long as that takes. REQUIRES:
-  // refill.
+  // Another thread discards the whole device meanwhile: each pass lasts as long as that takes.
+  // REQUIRES: refill.
   bool beside_discard = false;
 };
 

@@ -1,11 +1,12 @@
 // The discard experiment: many discards in flight.
 //
 // For each operation, block size and number of jobs: fill (not timed), discard or zero all of it in
-// order, do so with the holes that are left, fill again, do so in random order. Further loops over stored
-// data, or as many as fit the runtime, each follow a fill. Method "sync": each job has a thread of its own and one
-// synchronous discard in flight. Method "uring": one thread has all of them in flight, through io_uring on a
-// block device, in a queue of the engine, on an NBD connection. At the end 4 KiB are read at random, one at a time, while
-// another thread discards the whole device.
+// order, do so with the holes that are left, fill again, do so in random order. Further loops over
+// stored data, or as many as fit the runtime, each follow a fill. Method "sync": each job has a
+// thread of its own and one synchronous discard in flight. Method "uring": one thread has all of
+// them in flight, through io_uring on a block device, in a queue of the engine, on an NBD
+// connection. At the end 4 KiB are read at random, one at a time, while another thread discards the
+// whole device.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -104,24 +105,31 @@ Result<std::vector<std::string>> known_words(std::string_view option, const std:
   return words;
 }
 
-// Each target by each method; a block device with io=… only by the one that says.
-std::vector<TargetConfig> by_methods(const std::vector<TargetConfig>& targets,
-                                     const std::vector<std::string>& methods) {
-  std::vector<TargetConfig> variants;
+// Each target by each method; a block device with io=… only by the one that says. What exists once,
+// a device or an export, can be discarded by one method at a time, so it is in another list for
+// each.
+std::vector<std::vector<TargetConfig>> by_methods(const std::vector<TargetConfig>& targets,
+                                                  const std::vector<std::string>& methods) {
+  std::vector<std::vector<TargetConfig>> lists(methods.size());
   for (const TargetConfig& target : targets) {
+    std::size_t list = 0;
     for (const std::string& method : methods) {
       const IoPath io = method == kUring ? IoPath::uring : IoPath::psync;
       if (target.io != IoPath::automatic && target.io != io) {
         continue;
       }
-      TargetConfig& variant = variants.emplace_back(target);
+      TargetConfig& variant = lists[list].emplace_back(target);
       variant.io = io;
       variant.one_thread = io == IoPath::uring;
       variant.label += ":method=" + method;
+      list += place_of(target).empty() ? 0 : 1;
     }
   }
-  make_labels_unique(variants);
-  return variants;
+  std::erase_if(lists, [](const auto& list) { return list.empty(); });
+  for (auto& list : lists) {
+    make_labels_unique(list);
+  }
+  return lists;
 }
 
 // What a discard leaves no choice in.
@@ -178,8 +186,28 @@ Result<Plan> plan_discard(const SuiteOptions& options) {
     }
     data->push_back(*std::move(compressible));
   }
-  const std::vector<TargetConfig> targets = by_methods(settings->targets, *methods);
-  return make_groups(*std::move(settings), options, *data, *algorithms, targets, phases_of);
+  Plan plan;
+  for (const auto& targets : by_methods(settings->targets, *methods)) {
+    auto part = make_groups(*settings, options, *data, *algorithms, targets, phases_of);
+    if (!part) {
+      return part;
+    }
+    if (plan.groups.empty()) {
+      plan = *std::move(part);
+      continue;
+    }
+    for (Group& group : part->groups) {
+      group.lacks_first = true;
+      plan.groups.push_back(std::move(group));
+    }
+  }
+  if (plan.groups.empty()) {
+    return Error{Errc::invalid_argument, 0,
+                 "--method \"" + options.methods +
+                     "\": no target takes part in it; leave out io=…, "
+                     "or add the other method"};
+  }
+  return plan;
 }
 
 }  // namespace uzram::bench

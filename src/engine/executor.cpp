@@ -13,8 +13,8 @@ namespace {
 
 // Requests a worker takes from the backlog at once.
 constexpr std::uint32_t kMostTaken = 8;
-// The pages of a long range that are done at once: giving back their memory takes the most of the time,
-// a tenth of a millisecond. A stretch of the table is a multiple of it.
+// The pages of a long range that are done at once: giving back their memory takes the most of the
+// time, a tenth of a millisecond. A stretch of the table is a multiple of it.
 constexpr std::uint64_t kPiecePages = kStretchPages / 4;
 // What is measured takes this many pages at least, so that reading the clock costs little.
 constexpr std::uint64_t kWorthMeasuringPages = 8;

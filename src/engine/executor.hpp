@@ -46,8 +46,8 @@ class Executor {
 
   // Takes a batch of `queue`, which gets the requests back when they have completed.
   void submit(Queue& queue, std::span<Request* const> batch) noexcept;
-  // The next piece of a request that was deferred: up to a quarter of a stretch that holds something, or as many
-  // of those as there are threads to help. Returns whether it is complete.
+  // The next piece of a request that was deferred: up to a quarter of a stretch that holds
+  // something, or as many of those as there are threads to help. Returns whether it is complete.
   bool advance(Request& request) noexcept;
   // Carries out one request for a caller who waits for it.
   void execute(Request& request) noexcept {

@@ -1,8 +1,8 @@
 // FreeBatch and FewFrees: room freed by an operation on several pages.
 //
-// Role: FreeBatch brings it back to the pool in bulk: long discards and compaction, which free more than a
-// CPU's cache should gather, and any while the pool is mostly holes. FewFrees leaves it to that cache:
-// short discards, of which many follow each other.
+// Role: FreeBatch brings it back to the pool in bulk: long discards and compaction, which free more
+// than a CPU's cache should gather, and any while the pool is mostly holes. FewFrees leaves it to
+// that cache: short discards, of which many follow each other.
 // Units: Place and lengths in units of 16 bytes.
 // Threads: one; live on the stack.
 // Lock order: entries are locked before a cache, so neither holds one while it gathers.

@@ -94,7 +94,8 @@ class PageStore {
   // Drains caches and compacts where that promises some room.
   void make_room() noexcept;
 
-  // drop() in stretches from `stretch` on, the first that holds something. `Frees` gathers the room.
+  // drop() in stretches from `stretch` on, the first that holds something. `Frees` gathers the
+  // room.
   template <typename Frees>
   void drop_stretches(std::uint64_t stretch, PageIndex first, PageIndex end, Frees& frees,
                       Tally& tally) noexcept;

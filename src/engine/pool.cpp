@@ -15,8 +15,8 @@ constexpr std::uint32_t kMinRunUnits = 4;
 // How many spans a refill looks at before it prefers an empty one, and how many when there is none.
 constexpr std::uint32_t kUsualSpans = 4;
 constexpr std::uint32_t kThoroughSpans = 1024;
-// Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger ones
-// cost hardly less for each page, and hold up whoever gives them back.
+// Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger
+// ones cost hardly less for each page, and hold up whoever gives them back.
 constexpr std::uint32_t kReserveSlackSpans = 16;
 constexpr std::size_t kReturnBatch = 64;
 // Extents whose free maps are being loaded while one is put back.

@@ -135,8 +135,8 @@ class Pool {
   void reset_used_max() noexcept;
   // Free units that could be given out, in bytes.
   [[nodiscard]] std::uint64_t free_bytes() noexcept;
-  // Whether half of the pool is holes: what caches hold of a span then keeps much from going back. A
-  // guess, without the mutex.
+  // Whether half of the pool is holes: what caches hold of a span then keeps much from going back.
+  // A guess, without the mutex.
   [[nodiscard]] bool is_mostly_holes() const noexcept;
   // Whether more than half of the pool is holes and it has shrunk by an eighth since this was last
   // true: then extents held by caches may be what keeps spans from going back.

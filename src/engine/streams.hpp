@@ -1,14 +1,14 @@
 // Streams: the working memory of compressors.
 //
-// Role: step 5 of the data path. A stream is one codec workspace and two page buffers, used by
-// one thread at a time. Per-CPU: a thread prefers its CPU's stream and, when that one is busy
-// because its user was preempted, takes a spare; the housekeeper adds spares when a thread had to wait
-// for one. Shared: N streams for all threads; a thread waits for a free one, as zram's threads did
+// Role: step 5 of the data path. A stream is one codec workspace and two page buffers, used by one
+// thread at a time. Per-CPU: a thread prefers its CPU's stream and, when that one is busy because
+// its user was preempted, takes a spare; the housekeeper adds spares when a thread had to wait for
+// one. Shared: N streams for all threads; a thread waits for a free one, as zram's threads did
 // before Linux 4.7.
 // Ownership: streams belong to the process; devices with the same codec, level and page size
 // share a set.
-// Errors: at set-up only; a stream's memory is all taken when it is made. A spare that cannot be made
-// is done without.
+// Errors: at set-up only; a stream's memory is all taken when it is made. A spare that cannot be
+// made is done without.
 // Threads: acquire and release from any.
 // Lock order: a thread takes a stream before it locks an entry, and at most one of each.
 #pragma once

@@ -51,8 +51,8 @@ class BlockDevice {
   Descriptor fd_;
 };
 
-// What the queue of a device, or of the disk that has the partition, takes as one discard; 0 bytes: it
-// does not discard.
+// What the queue of a device, or of the disk that has the partition, takes as one discard; 0 bytes:
+// it does not discard.
 struct DiscardLimits {
   std::uint64_t most_bytes = 0;
   std::uint64_t granularity_bytes = 0;

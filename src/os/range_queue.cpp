@@ -455,7 +455,8 @@ class RangeQueue::Impl {
   io_uring ring_{};
   bool has_ring_ = false;
   bool bell_armed_ = false;
-  // Ranges of which pieces are still to be made, those that have ended, and all that were not reaped.
+  // Ranges of which pieces are still to be made, those that have ended, and all that were not
+  // reaped.
   Fifo<Range> waiting_;
   Fifo<Range> ended_;
   std::size_t unreaped_ = 0;

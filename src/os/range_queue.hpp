@@ -1,7 +1,7 @@
 // RangeQueue: discards and zeroes of a block device or a file, many in flight for one thread.
 //
-// Role: for whoever gives much room back to a device without waiting for it: the bench and writeback.
-// How a piece is done depends on what is there to do it:
+// Role: for whoever gives much room back to a device without waiting for it: the bench and
+// writeback. How a piece is done depends on what is there to do it:
 //   discard, block device   BLOCK_URING_CMD_DISCARD through io_uring (Linux 6.12); with IOSQE_ASYNC
 //                           where the device's queue takes no request that may not wait; BLKDISCARD by
 //                           threads where the kernel has no such command
@@ -12,9 +12,10 @@
 // need several requests of the block layer and give way to a kernel thread.
 // Source: the command and its errors are those of the kernel's block/ioctl.c (blkdev_uring_cmd).
 // Units: bytes.
-// Errors: create() as system; a range ends with the errno of its first piece that failed: EOPNOTSUPP (the
-// device has no discard), EBADF (not open for writing), EPERM (read-only), EINVAL (not aligned to the
-// logical block, empty or out of range). After an error the range's content is undefined.
+// Errors: create() as system; a range ends with the errno of its first piece that failed:
+// EOPNOTSUPP (the device has no discard), EBADF (not open for writing), EPERM (read-only), EINVAL
+// (not aligned to the logical block, empty or out of range). After an error the range's content is
+// undefined.
 // Threads: one at a time.
 #pragma once
 
@@ -42,7 +43,8 @@ struct Range {
   // An errno; 0: done.
   int failed_errno = 0;
 
-  // Of the queue's, while it has the range: what no piece has been made of, and the pieces in flight.
+  // Of the queue's, while it has the range: what no piece has been made of, and the pieces in
+  // flight.
   std::uint64_t left = 0;
   std::uint32_t pieces = 0;
   Range* next = nullptr;

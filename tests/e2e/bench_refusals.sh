@@ -20,7 +20,7 @@ step 'options'
 expect_refusal 2 'no suite.*pages' --
 expect_refusal 2 'motor.*engine, codec or zram' pages --target motor
 expect_refusal 2 'fast.*nowait, async or auto' async --target engine --mode fast
-expect_refusal 1 '--method .threads.: expected sync or uring' discard --target engine --method threads
+expect_refusal 2 '--method .threads.: expected sync or uring' discard --target engine --method threads
 expect_refusal 2 '4X' pages --target engine --size 4X
 
 step 'corpora'

@@ -61,6 +61,7 @@ step 'read back after a fresh mount'
 mount_disk "$type"
 expect_files_intact
 full=$(device_field disk mem_used_total)
+full_kib=$(status_kib RssShmem)
 
 step 'emptied and trimmed'
 # xfs frees deleted files, and discards what is trimmed, in the background.
@@ -73,6 +74,7 @@ find "$work/mnt" -mindepth 1 -maxdepth 1 ! -name lost+found -exec rm -rf {} +
 wait_until 60 is_emptied
 expect_at_least 'mem_used_total when full' "$full" $((64 << 20))
 expect_at_most 'mem_used_total when emptied' "$(device_field disk mem_used_total)" $((full / 8))
+expect_at_most 'RssShmem in KiB when emptied' "$(status_kib RssShmem)" $((full_kib / 6))
 unmount_disk
 expect_success "${check[@]}" "$disk"
 detach_disk disk

@@ -1,5 +1,6 @@
-// Discards and zeroings of many stretches through queues, each a piece at a time, while the same queues
-// read and write elsewhere, other threads do the same, the pool is compacted and the mode changes.
+// Discards and zeroings of many stretches through queues, each a piece at a time, while the same
+// queues read and write elsewhere, other threads do the same, the pool is compacted and the mode
+// changes.
 //
 // UZRAM_MODEL_ROUNDS multiplies the number of operations, for longer runs by hand.
 #include <algorithm>

@@ -105,6 +105,10 @@ EventLoop::Lane& EventLoop::lane_of(const Device* device) noexcept {
 }
 
 void EventLoop::prepare(Connection& connection) noexcept {
+  // Before the next batch, or replies to one batch after another would leave no room for these.
+  if (!connection.session.batch_open()) {
+    connection.session.answer_long();
+  }
   if (connection.hung_up || !connection.session.runnable()) {
     return;
   }

@@ -10,11 +10,11 @@
 // that cannot be ends the connection (End::broken).
 // Threads: one at a time.
 // Cost: takes no memory but by growing the output.
-// Invariants: 1. Every request gets one reply, in the order of requests; but a discard or zeroing of
-// kLongRangeBytes or more belongs to no batch and is answered when it is complete, so that others do not
-// wait for it. 2. A batch has at most
-// kMaxRequests Requests and replies for about the room given, but at least one request when it
-// may be alone. 3. No sum of lengths overflows: offsets are compared before they are added.
+// Invariants: 1. Every request gets one reply, in the order of requests; but a discard or zeroing
+// of kLongRangeBytes or more belongs to no batch and is answered when it is complete, so that
+// others do not wait for it. 2. A batch has at most kMaxRequests Requests and replies for about the
+// room given, but at least one request when it may be alone. 3. No sum of lengths overflows:
+// offsets are compared before they are added.
 #pragma once
 
 #include <array>

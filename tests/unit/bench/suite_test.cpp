@@ -164,6 +164,25 @@ TEST(Suite, modes_and_paths_that_there_are_not_are_refused) {
   expect_refused("discard", options, {"codec", "nothing to discard"});
 }
 
+TEST(Suite, one_device_is_discarded_by_one_method_at_a_time) {
+  SuiteOptions options = small_options();
+  options.jobs = "1";
+  options.block_sizes = "4K";
+  options.targets = {"engine,nbd+unix:///disk?socket=/nowhere/disk.nbd"};
+  const auto plan = plan_discard(options);
+  ASSERT_TRUE(plan.has_value()) << plan.error().message;
+  ASSERT_EQ(plan->groups.size(), 2U);
+  const std::vector<TargetConfig>& both = plan->groups[0].targets;
+  ASSERT_EQ(both.size(), 3U);
+  EXPECT_EQ(both[0].label, "engine:method=sync");
+  EXPECT_EQ(both[1].label, "engine:method=uring");
+  EXPECT_TRUE(both[2].label.ends_with(":method=sync"));
+  EXPECT_FALSE(plan->groups[0].lacks_first);
+  ASSERT_EQ(plan->groups[1].targets.size(), 1U);
+  EXPECT_TRUE(plan->groups[1].targets[0].one_thread);
+  EXPECT_TRUE(plan->groups[1].lacks_first);
+}
+
 TEST(Suite, what_is_fitted_to_the_memory_stays_within_its_size) {
   SuiteOptions options;
   // The smallest default, that of pages, needs 56 GiB with so many.

@@ -65,6 +65,7 @@ class SessionDriver {
         const auto part = session_.output().first(std::min(session_.output().size(), send_piece));
         output_.insert(output_.end(), part.begin(), part.end());
         session_.sent(part.size());
+        session_.answer_long();
       } else if (session_.runnable()) {
         work();
       } else {
