@@ -19,7 +19,7 @@ class EnginePort final : public Port {
 
   Request* reap() noexcept override {
     Request* request = next_ == nullptr ? queue_.wait() : std::exchange(next_, nullptr);
-    return request == nullptr ? nullptr : note(request);
+    return request == nullptr ? nullptr : remember(request);
   }
 
   bool has_completed() noexcept override {
@@ -38,7 +38,7 @@ class EnginePort final : public Port {
     } else {
       call(request);
     }
-    note(&request);
+    remember(&request);
   }
 
   std::string failure() const override {
@@ -75,7 +75,7 @@ class EnginePort final : public Port {
     }
   }
 
-  Request* note(Request* request) noexcept {
+  Request* remember(Request* request) noexcept {
     if (request->status != Errc::ok) [[unlikely]] {
       failed_ = request->status;
     }
