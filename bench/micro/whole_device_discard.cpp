@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -55,7 +56,7 @@ void fill(Device& device, std::uint64_t bytes, std::uint64_t spread) {
   }
 }
 
-enum Extent { kStored, kWholeDevice, kEmptyDevice };
+enum Discarded { kStored, kWholeDevice, kEmptyDevice };
 
 void discard(benchmark::State& state) {
   const auto device = make();
@@ -71,7 +72,23 @@ void discard(benchmark::State& state) {
   }
 }
 
-void report(benchmark::State& state, std::vector<double>& times) {
+// Reads of a device while it is discarded: `round` fills `times`, in microseconds, from one discard.
+template <typename Round>
+void read_beside(benchmark::State& state, Round round) {
+  const auto device = make();
+  const auto bytes = static_cast<std::uint64_t>(state.range(0));
+  Random random(2);
+  std::vector<std::byte> page(kPage);
+  std::vector<double> times;
+  const auto next_page = [&] {
+    return random.below(bytes / kRun) * spread_of(bytes) + random.below(kRun / kPage) * kPage;
+  };
+  for (auto _ : state) {
+    state.PauseTiming();
+    fill(*device, bytes, spread_of(bytes));
+    state.ResumeTiming();
+    round(*device, next_page, page, times);
+  }
   if (times.empty()) {
     return;
   }
@@ -86,46 +103,27 @@ void report(benchmark::State& state, std::vector<double>& times) {
   state.counters["max"] = times.back();
 }
 
-std::uint64_t some_page(Random& random, std::uint64_t bytes) {
-  return random.below(bytes / kRun) * spread_of(bytes) + random.below(kRun / kPage) * kPage;
-}
-
 void read_beside_thread(benchmark::State& state) {
-  const auto device = make();
-  const auto bytes = static_cast<std::uint64_t>(state.range(0));
-  Random random(2);
-  std::vector<std::byte> page(kPage);
-  std::vector<double> times;
-  for (auto _ : state) {
-    state.PauseTiming();
-    fill(*device, bytes, spread_of(bytes));
-    state.ResumeTiming();
+  read_beside(state, [](Device& device, const auto& next_page, std::span<std::byte> page,
+                        std::vector<double>& times) {
     std::atomic<bool> over{false};
     std::thread discarder([&] {
-      (void)device->discard(0, kMaxDiskSize);
+      (void)device.discard(0, kMaxDiskSize);
       over.store(true);
     });
     while (!over.load()) {
       const auto start = Clock::now();
-      (void)device->read(some_page(random, bytes), page);
+      (void)device.read(next_page(), page);
       times.push_back(microseconds(Clock::now() - start));
     }
     discarder.join();
-  }
-  report(state, times);
+  });
 }
 
 void read_beside_queue(benchmark::State& state) {
-  const auto device = make();
-  const auto bytes = static_cast<std::uint64_t>(state.range(0));
-  Random random(3);
-  std::vector<std::byte> page(kPage);
-  std::vector<double> times;
-  for (auto _ : state) {
-    state.PauseTiming();
-    fill(*device, bytes, spread_of(bytes));
-    state.ResumeTiming();
-    Queue queue(*device);
+  read_beside(state, [](Device& device, const auto& next_page, std::span<std::byte> page,
+                        std::vector<double>& times) {
+    Queue queue(device);
     Request all{.op = Op::discard, .offset = 0, .length = kMaxDiskSize};
     Request* const first[] = {&all};
     queue.submit(first);
@@ -134,23 +132,17 @@ void read_beside_queue(benchmark::State& state) {
       // As an event loop: one look at the queue, in which the discard goes on, then what has
       // arrived meanwhile.
       const auto arrival = Clock::now();
-      const Request* done = queue.reap();
-      over = done == &all;
-      Request read{.op = Op::read,
-                   .offset = some_page(random, bytes),
-                   .length = kPage,
-                   .buffer = page.data()};
+      over = queue.reap() == &all;
+      Request read{.op = Op::read, .offset = next_page(), .length = kPage, .buffer = page.data()};
       Request* const second[] = {&read};
       queue.submit(second);
-      done = queue.wait();
-      if (done == &all) {
+      if (queue.wait() == &all) {
         over = true;
-        done = queue.wait();
+        (void)queue.wait();
       }
       times.push_back(microseconds(Clock::now() - arrival));
     }
-  }
-  report(state, times);
+  });
 }
 
 constexpr int kTimes = 5;

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "uzram/error.hpp"
+#include "uzram/fifo.hpp"
 #include "uzram/request.hpp"
 
 namespace uzram {
@@ -171,9 +172,9 @@ class Device {
 };
 
 // A submission and completion queue. Discards and zeroings from kLongRangeBytes on that the
-// submitter carries out itself go on a piece at a time, each tens of microseconds long, whenever
-// reap() finds nothing else and while wait() waits, so that what is submitted meanwhile does not
-// wait for all of them.
+// submitter carries out itself go on a piece at a time, whenever reap() finds nothing else and while
+// wait() waits, so that what is submitted meanwhile does not wait for all of them. A piece takes a
+// few microseconds, or half a millisecond where a MiB goes back to the system.
 // Threads: one thread at a time uses a Queue; a device may have any number of them.
 class Queue {
  public:
@@ -219,11 +220,9 @@ class Queue {
   Device& device_;
   int doorbell_fd_ = -1;
   std::size_t outstanding_ = 0;
-  Request* completed_head_ = nullptr;
-  Request* completed_tail_ = nullptr;
+  Fifo<Request> completed_;
   // To be carried out a piece at a time.
-  Request* deferred_head_ = nullptr;
-  Request* deferred_tail_ = nullptr;
+  Fifo<Request> deferred_;
   // Completed by workers, the latest first.
   alignas(64) std::atomic<Request*> arrived_{nullptr};
   // How the submitter is to be told of the next request that completes; a futex word.

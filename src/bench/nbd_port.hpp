@@ -70,7 +70,7 @@ class NbdPort final : public Port {
   const bool can_flush_;
   std::vector<Slot> slots_;
   Slot* free_ = nullptr;
-  CompletedList completed_;
+  Fifo<Request> completed_;
   std::uint32_t in_flight_ = 0;
   // The connection is gone, and why as far as libnbd says; nothing more is asked of it.
   bool lost_ = false;

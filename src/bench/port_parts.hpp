@@ -1,6 +1,6 @@
-// What all ports share: the names of operations, the codes of errnos, and a list of what completed.
+// What all ports share: the names of operations and the codes of errnos.
 //
-// Threads: a CompletedList belongs to one thread; the rest are pure functions.
+// Threads: pure functions.
 #pragma once
 
 #include <cerrno>
@@ -53,29 +53,5 @@ namespace uzram::bench {
       return Errc::system;
   }
 }
-
-// Completed requests that wait to be reaped, first in, first out; linked by Request::next.
-class CompletedList {
- public:
-  void push(Request& request) noexcept {
-    request.next = nullptr;
-    (tail_ == nullptr ? head_ : tail_->next) = &request;
-    tail_ = &request;
-  }
-  // nullptr when empty.
-  Request* pop() noexcept {
-    Request* const first = head_;
-    if (first != nullptr) {
-      head_ = first->next;
-      tail_ = head_ == nullptr ? nullptr : tail_;
-    }
-    return first;
-  }
-  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
-
- private:
-  Request* head_ = nullptr;
-  Request* tail_ = nullptr;
-};
 
 }  // namespace uzram::bench

@@ -74,7 +74,7 @@ class PsyncPort final : public Port {
 
   const int fd_;
   const std::string write_hint_;
-  CompletedList completed_;
+  Fifo<Request> completed_;
   IoFailure failure_;
 };
 

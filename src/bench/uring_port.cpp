@@ -187,7 +187,7 @@ class UringPort final : public Port {
   int broken_errno_ = 0;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
-  CompletedList completed_;
+  Fifo<Request> completed_;
   IoFailure failure_;
 };
 

@@ -124,16 +124,21 @@ bool Device::Impl::first_page(const Request& request, engine::PageIndex& page) c
 }
 
 Errc Device::Impl::check_range(std::uint64_t offset, std::uint64_t length) noexcept {
-  Errc status = Errc::ok;
-  if (length == 0 || (offset | length) % kSectorSize != 0) {
-    status = Errc::invalid_argument;
-  } else if (length > options.disksize_bytes || offset > options.disksize_bytes - length) {
-    status = Errc::out_of_range;
-  }
+  const Errc status = range_status(offset, length);
   if (status != Errc::ok) [[unlikely]] {
     store.stats().add(engine::Counter::invalid_io, 1);
   }
   return status;
+}
+
+Errc Device::Impl::range_status(std::uint64_t offset, std::uint64_t length) const noexcept {
+  if (length == 0 || (offset | length) % kSectorSize != 0) {
+    return Errc::invalid_argument;
+  }
+  if (length > options.disksize_bytes || offset > options.disksize_bytes - length) {
+    return Errc::out_of_range;
+  }
+  return Errc::ok;
 }
 
 Errc Device::Impl::write(std::uint64_t offset, std::span<const std::byte> buffer) noexcept {

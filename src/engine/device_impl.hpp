@@ -35,6 +35,9 @@ struct Device::Impl {
   // The page in which the request begins, for prefetching; false when there is none.
   [[nodiscard]] bool first_page(const Request& request, engine::PageIndex& page) const noexcept;
 
+  // ok when it lies on the device, in whole sectors.
+  [[nodiscard]] Errc range_status(std::uint64_t offset, std::uint64_t length) const noexcept;
+
   [[nodiscard]] Extent extent_at(std::uint64_t offset, std::uint64_t limit) const noexcept;
 
   const DeviceOptions options;
@@ -46,7 +49,7 @@ struct Device::Impl {
   engine::Executor executor;
 
  private:
-  // Counts and reports a range that no operation can be carried out on.
+  // As range_status; counts a range that is refused.
   Errc check_range(std::uint64_t offset, std::uint64_t length) noexcept;
   Errc zero_part(std::uint64_t offset, std::uint64_t length, bool keep_allocated,
                  engine::Tally& tally) noexcept;

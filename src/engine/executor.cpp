@@ -46,12 +46,6 @@ std::uint64_t Executor::pages_of(const Request& request) const noexcept {
              : (length + device_.options.page_size_bytes - 1) >> device_.page_shift;
 }
 
-bool Executor::is_valid(const Request& request) const noexcept {
-  const std::uint64_t size = device_.options.disksize_bytes;
-  return (request.offset | request.length) % kSectorSize == 0 && request.length != 0 &&
-         request.length <= size && request.offset <= size - request.length;
-}
-
 std::uint32_t Executor::most_helpers() const noexcept {
   const std::uint32_t set = workers() == 0 ? kMaxWorkers : workers();
   // In async it is one of the workers that asks.
@@ -112,7 +106,7 @@ class Executor::RequestWork final : public Divisible {
 void Executor::execute_divided(Request& request) noexcept {
   const std::uint64_t pages = pages_of(request);
   // A range that is refused must be refused, and counted, once and as a whole.
-  if (pages == 0 || !is_valid(request)) {
+  if (pages == 0 || device_.range_status(request.offset, request.length) != Errc::ok) {
     execute_alone(request);
     return;
   }
@@ -227,7 +221,8 @@ void Executor::complete(Queue& queue, std::span<Request* const> batch) noexcept 
 
 bool Executor::is_long_range(const Request& request) const noexcept {
   return request.length >= kLongRangeBytes && request.op != Op::read && request.op != Op::write &&
-         request.op != Op::flush && is_valid(request);
+         request.op != Op::flush &&
+         device_.range_status(request.offset, request.length) == Errc::ok;
 }
 
 bool Executor::advance(Request& request) noexcept {

@@ -107,8 +107,6 @@ class Executor {
   class RequestWork;
 
   [[nodiscard]] std::uint64_t pages_of(const Request& request) const noexcept;
-  // Whether it lies on the device, in whole sectors.
-  [[nodiscard]] bool is_valid(const Request& request) const noexcept;
   [[nodiscard]] bool is_long_range(const Request& request) const noexcept;
   [[nodiscard]] PageCost& cost_of(Op op) noexcept;
   [[nodiscard]] std::uint32_t most_helpers() const noexcept;

@@ -26,38 +26,16 @@ void Queue::submit(std::span<Request* const> batch) noexcept {
   device_.impl().executor.submit(*this, batch);
 }
 
-namespace {
-
-// Appends to a list that begins at `head` and ends with `tail`.
-void append_to(Request*& head, Request*& tail, Request& request) noexcept {
-  request.next = nullptr;
-  (tail == nullptr ? head : tail->next) = &request;
-  tail = &request;
-}
-
-// The first of such a list, which is not empty.
-Request& take_first(Request*& head, Request*& tail) noexcept {
-  Request& request = *head;
-  head = request.next;
-  tail = head == nullptr ? nullptr : tail;
-  request.next = nullptr;
-  return request;
-}
-
-}  // namespace
-
-void Queue::append(Request& request) noexcept {
-  append_to(completed_head_, completed_tail_, request);
-}
+void Queue::append(Request& request) noexcept { completed_.push(request); }
 
 void Queue::defer(Request& request) noexcept {
   request.done = 0;
-  append_to(deferred_head_, deferred_tail_, request);
+  deferred_.push(request);
 }
 
 void Queue::advance() noexcept {
-  if (device_.impl().executor.advance(*deferred_head_)) {
-    append(take_first(deferred_head_, deferred_tail_));
+  if (device_.impl().executor.advance(*deferred_.front())) {
+    append(*deferred_.pop());
   }
 }
 
@@ -79,29 +57,25 @@ void Queue::arrive(Request& request) noexcept {
 }
 
 Request* Queue::reap() noexcept {
-  if (completed_head_ == nullptr && arrived_.load(std::memory_order_relaxed) != nullptr) {
+  if (completed_.empty() && arrived_.load(std::memory_order_relaxed) != nullptr) {
     // Oldest first.
     Request* newest = arrived_.exchange(nullptr, std::memory_order_acquire);
-    completed_tail_ = newest;
     while (newest != nullptr) {
       Request* const older = newest->next;
-      newest->next = completed_head_;
-      completed_head_ = newest;
+      completed_.push_front(*newest);
       newest = older;
     }
   }
-  if (completed_head_ == nullptr && deferred_head_ != nullptr) {
+  if (completed_.empty() && !deferred_.empty()) {
     advance();
   }
-  if (completed_head_ == nullptr) {
-    return nullptr;
-  }
-  --outstanding_;
-  return &take_first(completed_head_, completed_tail_);
+  Request* const request = completed_.pop();
+  outstanding_ -= request == nullptr ? 0 : 1;
+  return request;
 }
 
 bool Queue::arm(Awaited awaited) noexcept {
-  if (completed_head_ != nullptr || deferred_head_ != nullptr) {
+  if (!completed_.empty() || !deferred_.empty()) {
     return false;
   }
   armed_.store(awaited, std::memory_order_seq_cst);

@@ -19,6 +19,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "uzram/fifo.hpp"
+
 #include "os/background_thread.hpp"
 #include "os/block_device.hpp"
 #include "os/descriptor.hpp"
@@ -43,32 +45,6 @@ struct Piece {
   std::uint64_t length = 0;
   int failed_errno = 0;
   Piece* next = nullptr;
-};
-
-// First in, first out; linked by T::next.
-template <typename T>
-class Fifo {
- public:
-  void push(T& item) noexcept {
-    item.next = nullptr;
-    (last_ == nullptr ? first_ : last_->next) = &item;
-    last_ = &item;
-  }
-  // nullptr when empty.
-  T* pop() noexcept {
-    T* const taken = first_;
-    if (taken != nullptr) {
-      first_ = taken->next;
-      last_ = first_ == nullptr ? nullptr : last_;
-    }
-    return taken;
-  }
-  [[nodiscard]] T* front() const noexcept { return first_; }
-  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-
- private:
-  T* first_ = nullptr;
-  T* last_ = nullptr;
 };
 
 int fallocate_mode(RangeOp op) noexcept {
@@ -220,18 +196,6 @@ class PieceThreads {
 };
 
 }  // namespace
-
-std::string_view range_way_name(RangeWay way) noexcept {
-  switch (way) {
-    case RangeWay::uring:
-      return "io_uring";
-    case RangeWay::uring_worker:
-      return "io_uring, IOSQE_ASYNC";
-    case RangeWay::threads:
-      break;
-  }
-  return "threads";
-}
 
 class RangeQueue::Impl {
  public:

@@ -2,14 +2,14 @@
 //
 // Role: for whoever gives much room back to a device without waiting for it: the bench and
 // writeback. How a piece is done depends on what is there to do it:
-//   discard, block device   BLOCK_URING_CMD_DISCARD through io_uring (Linux 6.12); with IOSQE_ASYNC
-//                           where the device's queue takes no request that may not wait; BLKDISCARD by
-//                           threads where the kernel has no such command
+//   discard, block device   BLOCK_URING_CMD_DISCARD through io_uring (Linux 6.12); with
+//                           IOSQE_ASYNC where the device's queue takes no request that may not
+//                           wait; BLKDISCARD by threads where the kernel has no such command
 //   discard, file           fallocate, FALLOC_FL_PUNCH_HOLE, through io_uring
 //   zeroes, block device    BLKZEROOUT by threads: there is no command for it
 //   zeroes, file            fallocate, FALLOC_FL_ZERO_RANGE, through io_uring
-// Without io_uring threads do it all. Ranges are cut at the device's max_discard: a longer discard would
-// need several requests of the block layer and give way to a kernel thread.
+// Without io_uring threads do it all. Ranges are cut at the device's max_discard: a longer discard
+// would need several requests of the block layer and give way to a kernel thread.
 // Source: the command and its errors are those of the kernel's block/ioctl.c (blkdev_uring_cmd).
 // Units: bytes.
 // Errors: create() as system; a range ends with the errno of its first piece that failed:
@@ -21,7 +21,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 
 #include "uzram/error.hpp"
 
@@ -31,8 +30,6 @@ enum class RangeOp : std::uint8_t { discard, write_zeroes };
 
 // How pieces are done.
 enum class RangeWay : std::uint8_t { uring, uring_worker, threads };
-// "io_uring", "io_uring, IOSQE_ASYNC", "threads".
-[[nodiscard]] std::string_view range_way_name(RangeWay way) noexcept;
 
 // One range; belongs to the caller, who leaves it alone from submit to reap.
 struct Range {
