@@ -15,10 +15,6 @@ constexpr std::uint32_t kMinRunUnits = 4;
 // How many spans a refill looks at before it prefers an empty one, and how many when there is none.
 constexpr std::uint32_t kUsualSpans = 4;
 constexpr std::uint32_t kThoroughSpans = 1024;
-// Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger
-// ones cost hardly less for each page, and hold up whoever gives them back.
-constexpr std::uint32_t kReserveSlackSpans = 16;
-constexpr std::size_t kReturnBatch = 64;
 // Extents whose free maps are being loaded while one is put back.
 constexpr std::size_t kPutBackAhead = 4;
 // Fewer spans than this (256 KiB) are not worth draining the caches for.
@@ -72,14 +68,6 @@ void Pool::unlink(SpanIndex index) noexcept {
   span.listed = false;
   --listed_spans_[static_cast<std::size_t>(span.use)];
   add_listed(-std::uint64_t{span.free_units});
-}
-
-void Pool::push_reserve(SpanIndex index) noexcept {
-  Span& span = span_at(index);
-  span.state = SpanState::reserve;
-  span.next = reserve_;
-  reserve_ = index;
-  ++reserve_spans_;
 }
 
 std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept {
@@ -198,13 +186,11 @@ std::uint32_t Pool::take_from_span(SpanIndex index, const Demand& demand, std::u
 }
 
 std::uint32_t Pool::take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept {
-  const SpanIndex index = reserve_;
+  const SpanIndex index = pop_reserve();
   if (index == kNoSpan) {
     return 0;
   }
   Span& span = span_at(index);
-  reserve_ = span.next;
-  --reserve_spans_;
   span.state = SpanState::in_use;
   span.use = demand.use;
   link(index);
@@ -275,59 +261,6 @@ Pool::Holes Pool::holes() const noexcept {
 Pool::Health Pool::health() noexcept {
   const MutexLock lock(mutex_);
   return {holes(), activity_};
-}
-
-void Pool::return_surplus(std::uint32_t least, std::uint32_t slack) noexcept {
-  std::array<SpanIndex, kReturnBatch> spans{};
-  std::uint32_t count = 0;
-  do {
-    {
-      const MutexLock lock(mutex_);
-      count = surplus(least, slack, spans);
-    }
-    return_spans(std::span(spans).first(count));
-  } while (count == spans.size());
-}
-
-std::uint32_t Pool::surplus(std::uint32_t least, std::uint32_t slack,
-                            std::span<SpanIndex> out) noexcept {
-  const std::uint32_t keep = std::max(least, present_spans_.load(std::memory_order_relaxed) / 64);
-  if (reserve_spans_ <= keep + slack) {
-    return 0;
-  }
-  std::uint32_t count = 0;
-  while (reserve_spans_ > keep && count < out.size()) {
-    Span& span = span_at(reserve_);
-    span.state = SpanState::moving;
-    out[count++] = reserve_;
-    reserve_ = span.next;
-    --reserve_spans_;
-  }
-  moving_spans_.fetch_add(count, std::memory_order_relaxed);
-  return count;
-}
-
-void Pool::return_spans(std::span<SpanIndex> spans) noexcept {
-  std::sort(spans.begin(), spans.end());
-  for (std::size_t begin = 0; begin < spans.size();) {
-    std::size_t end = begin + 1;
-    while (end < spans.size() && spans[end] == spans[end - 1] + 1) {
-      ++end;
-    }
-    const auto count = static_cast<std::uint32_t>(end - begin);
-    const Errc punched = file_.give_back(std::uint64_t{spans[begin]} * kSpanBytes,
-                                         std::uint64_t{count} * kSpanBytes);
-    const MutexLock lock(mutex_);
-    moving_spans_.fetch_sub(count, std::memory_order_release);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (punched == Errc::ok) {
-        unclaim({spans[i], 1});
-      } else {
-        push_reserve(spans[i]);
-      }
-    }
-    begin = end;
-  }
 }
 
 std::uint32_t Pool::choose_victims(std::uint32_t max_spans) noexcept {
@@ -440,6 +373,7 @@ void Pool::check_invariants(std::uint64_t stored_units) noexcept {
   std::uint64_t reserve = 0;
   for (const auto& chunk : chunks_) {
     std::uint32_t absent = 0;
+    std::array<std::uint8_t, kSpansPerChunk / kGroupSpans> reserve_of_group{};
     for (std::uint32_t i = 0; i < kSpansPerChunk; ++i) {
       const bool is_absent = (chunk->absent[i / 64] >> (i % 64) & 1) != 0;
       absent += is_absent ? 1 : 0;
@@ -457,17 +391,31 @@ void Pool::check_invariants(std::uint64_t stored_units) noexcept {
       require(!span.victim);
       require((span.state == SpanState::reserve) == (free_units == kSpanUnits));
       require(span.listed == (free_units != 0 && free_units != kSpanUnits));
+      if (span.state == SpanState::reserve) {
+        ++reserve_of_group[i / kGroupSpans];
+      }
       ++present;
       reserve += span.state == SpanState::reserve ? 1 : 0;
       used_units += kSpanUnits - free_units;
       listed_units += span.listed ? free_units : 0;
     }
     require(absent == chunk->absent_spans);
+    require(reserve_of_group == chunk->reserve_of_group);
   }
   require(present == present_spans_.load(std::memory_order_relaxed));
   require(used_units == stored_units);
   require(listed_units == listed_free_units_);
   require(reserve == reserve_spans_);
+  std::uint64_t linked = 0;
+  for (const bool whole : {false, true}) {
+    for (SpanIndex at = whole ? whole_reserve_ : loose_reserve_; at != kNoSpan;
+         at = span_at(at).next) {
+      require(span_at(at).state == SpanState::reserve);
+      require((reserve_of_group_of(at) == kGroupSpans) == whole);
+      ++linked;
+    }
+  }
+  require(linked == reserve);
 }
 
 }  // namespace uzram::engine

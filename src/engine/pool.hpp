@@ -156,7 +156,10 @@ class Pool {
   static constexpr std::uint32_t kBucketUnits = 256;
   static constexpr std::size_t kBuckets = kSpanUnits / kBucketUnits + 1;
   static constexpr std::uint32_t kMinGrowSpans = 4;
-  static constexpr std::uint32_t kMaxGrowSpans = 32;
+  static constexpr std::uint32_t kMaxGrowSpans = kGroupSpans;
+  // From this size on, 64 MiB, a pool grows by whole groups; what a group holds in vain is little
+  // beside it.
+  static constexpr std::uint32_t kLargeFromSpans = 1024;
   static constexpr std::uint32_t kMinReserveSpans = 4;
   // What the keeper holds in reserve, as far as a sixty-fourth of the pool goes.
   static constexpr std::uint32_t kMinAheadSpans = 8;
@@ -181,7 +184,17 @@ class Pool {
   std::size_t bucket_of(const Span& span) const noexcept { return span.free_units / kBucketUnits; }
   void link(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void unlink(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  // The reserve: whole groups on one list, the other spans on another.
   void push_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  // A span that leaves the reserve, of no whole group while there is another; kNoSpan: it is empty.
+  SpanIndex pop_reserve() noexcept UZRAM_REQUIRES(mutex_);
+  std::uint8_t& reserve_of_group_of(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_) {
+    return chunks_[index / kSpansPerChunk]->reserve_of_group[index % kSpansPerChunk / kGroupSpans];
+  }
+  SpanIndex& reserve_list_of(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  void link_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  void unlink_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
+  void unlink_group(SpanIndex first) noexcept UZRAM_REQUIRES(mutex_);
   // What the keeper holds ready while the pool grows.
   [[nodiscard]] std::uint32_t ahead_spans() const noexcept;
   // What is no surplus while the device is in use.
@@ -215,9 +228,13 @@ class Pool {
   Errc grow(SpanUse use) noexcept;
   // Takes memory for the claimed spans. Errors: no_space; then they are absent again.
   Errc populate(SpanRange range) noexcept;
-  // As many absent spans as growing for `use` should take, at most `most` and what the limit allows.
+  // As many absent spans as growing for `use` should take, at most `most` and what the limit
+  // allows.
   SpanRange claim(SpanUse use, std::uint32_t most) noexcept;
   SpanRange claim_absent(std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
+  // Absent spans of one chunk become claimed.
+  SpanRange claim_of_chunk(std::uint32_t number, std::uint32_t first, std::uint32_t count) noexcept
+      UZRAM_REQUIRES(mutex_);
   // Populated spans become usable.
   void install(SpanRange range, SpanUse use) noexcept UZRAM_REQUIRES(mutex_);
   // A claim comes to nothing.
@@ -227,6 +244,9 @@ class Pool {
   Errc add_chunk() noexcept UZRAM_REQUIRES(mutex_);
   Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);
 
+  // Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger
+  // ones cost hardly less for each page, and hold up whoever gives them back.
+  static constexpr std::uint32_t kReserveSlackSpans = 16;
   // Gives back what the reserve need not keep once it has `slack` spans more than that.
   void return_surplus(std::uint32_t least, std::uint32_t slack) noexcept;
   std::uint32_t surplus(std::uint32_t least, std::uint32_t slack, std::span<SpanIndex> out) noexcept
@@ -258,7 +278,8 @@ class Pool {
   std::uint64_t activity_ UZRAM_GUARDED_BY(mutex_) = 0;
   // The size at which wants_drain may be true next; changed under the mutex only.
   std::atomic<std::uint32_t> drain_below_spans_ = 0;
-  SpanIndex reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
+  SpanIndex whole_reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
+  SpanIndex loose_reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
   // Changed under the mutex only.
   std::atomic<std::uint32_t> reserve_spans_ = 0;
   // No chunk below this one has absent spans.

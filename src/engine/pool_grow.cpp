@@ -7,6 +7,13 @@
 #include "engine/pool.hpp"
 
 namespace uzram::engine {
+namespace {
+
+// The bits of a group's spans.
+constexpr std::uint32_t kWholeGroup = ~std::uint32_t{0};
+static_assert(kGroupSpans == 32);
+
+}  // namespace
 
 Errc Pool::grow(SpanUse use) noexcept {
   // Close to the end of the system's memory the smallest piece may still be had.
@@ -52,7 +59,10 @@ Pool::SpanRange Pool::claim(SpanUse use, std::uint32_t most) noexcept {
   if (use == SpanUse::slots) {
     return claim_absent(1);
   }
-  std::uint64_t want = std::min(std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans), most);
+  std::uint64_t want =
+      std::min(present >= kLargeFromSpans ? kGroupSpans
+                                          : std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans),
+               most);
   if (const std::uint64_t limit = limit_bytes(); limit != 0) {
     const std::uint64_t used = std::uint64_t{present} * kSpanBytes;
     want = std::min(want, limit > used ? (limit - used) / kSpanBytes : 0);
@@ -91,7 +101,12 @@ Errc Pool::populate(SpanRange range) noexcept {
   if (!grant) {
     return Errc::no_space;
   }
-  if (file_.take_room(address(Place{range.first} << kSpanShift), offset, size) != Errc::ok) {
+  std::byte* const at = address(Place{range.first} << kSpanShift);
+  if (range.count == kGroupSpans && range.first % kGroupSpans == 0 &&
+      file_.take_large_page(at) == Errc::ok) {
+    return Errc::ok;
+  }
+  if (file_.take_room(at, offset, size) != Errc::ok) {
     // Whatever part of it was taken goes back; should that fail the room stays taken, unused.
     (void)file_.give_back(offset, size);
     return Errc::no_space;
@@ -110,7 +125,18 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
   if (first_absent_chunk_ == chunks_.size() && add_chunk() != Errc::ok) {
     return {};
   }
-  Chunk& chunk = *chunks_[first_absent_chunk_];
+  if (most == kGroupSpans) {
+    for (std::size_t number = first_absent_chunk_; number < chunks_.size(); ++number) {
+      const Chunk& chunk = *chunks_[number];
+      for (std::uint32_t first = 0; chunk.absent_spans >= kGroupSpans && first < kSpansPerChunk;
+           first += kGroupSpans) {
+        if (static_cast<std::uint32_t>(chunk.absent[first / 64] >> (first % 64)) == kWholeGroup) {
+          return claim_of_chunk(static_cast<std::uint32_t>(number), first, kGroupSpans);
+        }
+      }
+    }
+  }
+  const Chunk& chunk = *chunks_[first_absent_chunk_];
   std::uint32_t first = 0;
   while (chunk.absent[first / 64] == 0) {
     first += 64;
@@ -121,6 +147,12 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
          (chunk.absent[(first + count) / 64] >> ((first + count) % 64) & 1) != 0) {
     ++count;
   }
+  return claim_of_chunk(first_absent_chunk_, first, count);
+}
+
+Pool::SpanRange Pool::claim_of_chunk(std::uint32_t number, std::uint32_t first,
+                                     std::uint32_t count) noexcept {
+  Chunk& chunk = *chunks_[number];
   if (know_spans(chunk, first + count) != Errc::ok) {
     return {};
   }
@@ -131,7 +163,7 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
   chunk.absent_spans -= count;
   present_spans_.fetch_add(count, std::memory_order_relaxed);
   moving_spans_.fetch_add(count, std::memory_order_relaxed);
-  return {first_absent_chunk_ * kSpansPerChunk + first, count};
+  return {number * kSpansPerChunk + first, count};
 }
 
 void Pool::give_up(SpanRange range) noexcept {
@@ -161,7 +193,7 @@ Errc Pool::add_chunk() noexcept {
   if (chunk == nullptr || file_.resize(offset + kChunkBytes) != Errc::ok) {
     return Errc::no_space;
   }
-  chunk->memory = file_.map(offset, kChunkBytes);
+  chunk->memory = file_.map(offset, kChunkBytes, os::kLargePage);
   chunk->span_memory =
       os::reserve_private(round_up(kSpansPerChunk * sizeof(Span), os::kSystemPage));
   if (chunk->memory.data() == nullptr || chunk->span_memory.data() == nullptr) {

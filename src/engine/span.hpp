@@ -1,7 +1,9 @@
 // Spans and chunks: how the pool divides its memory file.
 //
-// Role: the derived free map of the pool. A span is 64 KiB of the file, the piece in which room
-// is taken from the system and given back; a chunk is 1024 spans, the piece that is mapped.
+// Role: the derived free map of the pool. A span is 64 KiB of the file, the smallest piece in which
+// room is taken from the system and given back; a group is the 32 spans of a large page, the piece
+// in which a pool that is not small takes room, and gives it back at a fiftieth of the cost; a chunk
+// is 1024 spans, the piece that is mapped.
 // Units: units of kPlaceUnit (16) bytes; span numbers count from the start of the file.
 // Threads: everything here is guarded by the pool's mutex, but `victims`, which only the thread
 // that compacts writes and reads.
@@ -26,6 +28,8 @@ inline constexpr std::uint32_t kSpanUnits = kSpanBytes / kPlaceUnit;
 inline constexpr unsigned kSpanShift = 12;  // units to spans
 static_assert(kSpanUnits == 1U << kSpanShift);
 inline constexpr std::uint32_t kSpansPerChunk = 1024;
+// A large page of the system, and the spans in it.
+inline constexpr std::uint32_t kGroupSpans = os::kLargePage / kSpanBytes;
 inline constexpr std::uint64_t kChunkBytes = std::uint64_t{kSpansPerChunk} * kSpanBytes;
 inline constexpr unsigned kChunkShift = 22;  // units to chunks
 static_assert(kChunkBytes / kPlaceUnit == std::uint64_t{1} << kChunkShift);
@@ -77,6 +81,8 @@ struct Chunk {
   std::uint32_t known_spans = 0;
   std::uint32_t absent_spans = kSpansPerChunk;
   std::array<std::uint64_t, kSpansPerChunk / 64> absent{};
+  // How many spans of each group are in reserve.
+  std::array<std::uint8_t, kSpansPerChunk / kGroupSpans> reserve_of_group{};
   // Spans that the compaction under way empties.
   std::array<std::uint64_t, kSpansPerChunk / 64> victims{};
 };

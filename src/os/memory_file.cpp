@@ -1,6 +1,7 @@
 #include "os/memory_file.hpp"
 
 #include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include <fcntl.h>
@@ -15,11 +16,14 @@ namespace {
 #ifndef MADV_POPULATE_WRITE
 constexpr int MADV_POPULATE_WRITE = 23;  // NOLINT(readability-identifier-naming): the kernel's name
 #endif
+// MADV_COLLAPSE of linux/mman.h, which Debian 12's C library does not have.
+constexpr int kCollapse = 25;
 
 // Devices hold user data: it belongs neither in core dumps nor in children.
-Mapping map_privately(int flags, int fd, std::uint64_t offset, std::size_t size) noexcept {
+Mapping map_privately(int flags, int fd, std::byte* wanted, std::uint64_t offset,
+                      std::size_t size) noexcept {
   void* const address =
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
+      ::mmap(wanted, size, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset));
   if (address == MAP_FAILED) {
     return {};
   }
@@ -84,8 +88,33 @@ Errc MemoryFile::resize(std::uint64_t size) noexcept {
   return ::ftruncate(fd_, static_cast<off_t>(size)) == 0 ? Errc::ok : Errc::system;
 }
 
-Mapping MemoryFile::map(std::uint64_t offset, std::size_t size) const noexcept {
-  return map_privately(MAP_SHARED | MAP_NORESERVE, fd_, offset, size);
+Mapping MemoryFile::map(std::uint64_t offset, std::size_t size,
+                        std::size_t alignment) const noexcept {
+  constexpr int kFlags = MAP_SHARED | MAP_NORESERVE;
+  if (alignment <= kSystemPage) {
+    return map_privately(kFlags, fd_, nullptr, offset, size);
+  }
+  // Address space enough to hold an aligned range, of which the rest goes again.
+  const std::size_t whole = size + alignment;
+  void* const found =
+      ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) {
+    return {};
+  }
+  auto* const begin = static_cast<std::byte*>(found);
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) % alignment;
+  Mapping mapping = map_privately(kFlags | MAP_FIXED, fd_, begin + before, offset, size);
+  if (mapping.data() == nullptr) {
+    const int failed = errno;
+    ::munmap(begin, whole);
+    errno = failed;
+    return mapping;
+  }
+  if (before != 0) {
+    ::munmap(begin, before);
+  }
+  ::munmap(begin + before + size, alignment - before);
+  return mapping;
 }
 
 Errc MemoryFile::give_back(std::uint64_t offset, std::uint64_t size) const noexcept {
@@ -114,6 +143,14 @@ Errc MemoryFile::take_room(std::byte* address, std::uint64_t offset,
   return failed == 0 ? Errc::ok : Errc::no_space;
 }
 
+Errc MemoryFile::take_large_page(std::byte* address) const noexcept {
+  // Of a range that holds nothing the kernel makes no large page.
+  if (populate(address, kSystemPage) != 0) {
+    return Errc::unsupported;
+  }
+  return ::madvise(address, kLargePage, kCollapse) == 0 ? Errc::ok : Errc::unsupported;
+}
+
 std::uint64_t MemoryFile::resident_bytes() const noexcept {
   struct stat status = {};
   if (::fstat(fd_, &status) != 0) {
@@ -123,7 +160,7 @@ std::uint64_t MemoryFile::resident_bytes() const noexcept {
 }
 
 Mapping reserve_private(std::size_t size) noexcept {
-  return map_privately(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, size);
+  return map_privately(MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, nullptr, 0, size);
 }
 
 Errc take_private_room(std::byte* address, std::size_t size) noexcept {

@@ -19,6 +19,8 @@
 namespace uzram::os {
 
 inline constexpr std::size_t kSystemPage = 4096;
+// On x86-64, and on arm64 with pages of 4 KiB.
+inline constexpr std::size_t kLargePage = std::size_t{2} << 20;
 
 class Mapping {
  public:
@@ -57,8 +59,9 @@ class MemoryFile {
   Errc resize(std::uint64_t size) noexcept;
 
   // Maps [offset, offset + size) for reading and writing, outside core dumps and forks. Empty, with
-  // errno set, when that fails.
-  [[nodiscard]] Mapping map(std::uint64_t offset, std::size_t size) const noexcept;
+  // errno set, when that fails. `alignment`, of the address: a power of two.
+  [[nodiscard]] Mapping map(std::uint64_t offset, std::size_t size,
+                            std::size_t alignment = kSystemPage) const noexcept;
 
   // Gives [offset, offset + size) back to the system; it reads as zeroes afterwards.
   Errc give_back(std::uint64_t offset, std::uint64_t size) const noexcept;
@@ -66,6 +69,10 @@ class MemoryFile {
   // Takes memory for [offset, offset + size) and makes it present at `address`, where it is mapped.
   // Errors: no_space; then the range may be partly taken.
   Errc take_room(std::byte* address, std::uint64_t offset, std::size_t size) const noexcept;
+  // The same for one large page, which is mapped and given back as one. REQUIRES: address and
+  // offset are aligned to it, and none of it is taken. Errors: unsupported: the system has none now,
+  // or never (before Linux 6.1); then part of it may be taken.
+  Errc take_large_page(std::byte* address) const noexcept;
 
   // Bytes of memory the file holds now.
   [[nodiscard]] std::uint64_t resident_bytes() const noexcept;

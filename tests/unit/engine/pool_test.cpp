@@ -102,6 +102,50 @@ TEST_F(PoolTest, memory_of_freed_objects_goes_back_to_the_system) {
   EXPECT_EQ(pool_->used_max_bytes(), pool_->used_bytes());
 }
 
+TEST_F(PoolTest, large_pools_grow_and_shrink_by_groups_of_spans) {
+  make(0);
+  std::vector<Object> objects;
+  std::mt19937 random(3);
+  std::uint64_t units = 0;
+  const auto grow_to = [&](std::uint64_t bytes) {
+    while (pool_->used_bytes() < bytes) {
+      const auto size = static_cast<std::uint32_t>(random() % 240 + 1);
+      ASSERT_EQ(store(size, objects), Errc::ok);
+      units += size;
+    }
+  };
+  grow_to(std::uint64_t{100} << 20);
+  const std::uint64_t used = pool_->used_bytes();
+  grow_to(used + 1);
+  EXPECT_EQ(pool_->used_bytes() - used, std::uint64_t{2} << 20);
+  // Every other one in order, then the rest at random: spans become free one by one.
+  std::vector<Object> rest;
+  std::vector<Object> first;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    (i / 4096 % 2 == 0 ? first : rest).push_back(objects[i]);
+  }
+  for (const Object& object : first) {
+    units -= object.units;
+  }
+  free_all(first);
+  cache_->drain();
+  pool_->check_invariants(units);
+  EXPECT_LE(pool_->used_bytes(), units * kPlaceUnit + (std::uint64_t{8} << 20));
+  // Absent groups are taken again.
+  objects = rest;
+  grow_to(std::uint64_t{120} << 20);
+  cache_->drain();
+  pool_->check_invariants(units);
+  std::shuffle(objects.begin(), objects.end(), random);
+  free_all(objects);
+  cache_->drain();
+  pool_->check_invariants(0);
+  EXPECT_LE(pool_->used_bytes(), std::uint64_t{3} << 20);
+  pool_->trim();
+  pool_->check_invariants(0);
+  EXPECT_LE(pool_->used_bytes(), std::uint64_t{256} << 10);
+}
+
 TEST_F(PoolTest, raw_pages_are_aligned_to_the_page) {
   make(0);
   std::vector<Object> objects;

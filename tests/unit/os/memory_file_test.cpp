@@ -31,6 +31,41 @@ TEST(MemoryFile, holds_memory_only_where_room_was_taken_and_gives_it_back) {
   EXPECT_EQ(mapping.data()[64 * kMiB], std::byte{0});
 }
 
+TEST(MemoryFile, maps_at_an_alignment) {
+  auto file = MemoryFile::create("test");
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->resize(8 * kMiB), Errc::ok);
+  for (int times = 0; times < 8; ++times) {
+    const Mapping mapping = file->map(4 * kMiB, 3 * kMiB, kLargePage);
+    ASSERT_NE(mapping.data(), nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mapping.data()) % kLargePage, 0U);
+    EXPECT_EQ(mapping.size(), 3 * kMiB);
+    ASSERT_EQ(file->take_room(mapping.data(), 4 * kMiB, 3 * kMiB), Errc::ok);
+    std::memset(mapping.data(), times, 3 * kMiB);
+  }
+}
+
+TEST(MemoryFile, takes_a_large_page_and_gives_back_any_part_of_it) {
+  auto file = MemoryFile::create("test");
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->resize(2 * kLargePage), Errc::ok);
+  const Mapping mapping = file->map(0, 2 * kLargePage, kLargePage);
+  ASSERT_NE(mapping.data(), nullptr);
+  if (file->take_large_page(mapping.data() + kLargePage) != Errc::ok) {
+    // As on a system that has none: the rest can still be taken.
+    ASSERT_EQ(file->take_room(mapping.data() + kLargePage, kLargePage, kLargePage), Errc::ok);
+  }
+  EXPECT_EQ(file->resident_bytes(), kLargePage);
+  EXPECT_EQ(mapping.data()[kLargePage], std::byte{0});
+  std::memset(mapping.data() + kLargePage, 7, kLargePage);
+  ASSERT_EQ(file->give_back(kLargePage, 64 << 10), Errc::ok);
+  EXPECT_EQ(file->resident_bytes(), kLargePage - (64 << 10));
+  EXPECT_EQ(mapping.data()[kLargePage], std::byte{0});
+  EXPECT_EQ(mapping.data()[kLargePage + (64 << 10)], std::byte{7});
+  ASSERT_EQ(file->give_back(kLargePage, kLargePage), Errc::ok);
+  EXPECT_EQ(file->resident_bytes(), 0U);
+}
+
 TEST(MemoryFile, two_mappings_see_the_same_bytes) {
   auto file = MemoryFile::create("test");
   ASSERT_TRUE(file);

@@ -1,0 +1,160 @@
+// Pool's reserve: spans that are wholly free, and their way back to the system.
+#include <algorithm>
+#include <array>
+
+#include "engine/pool.hpp"
+
+namespace uzram::engine {
+namespace {
+
+constexpr std::size_t kReturnBatch = 64;
+// Where groups are large pages, spans that are no whole group stay for their neighbours to come,
+// as far as there are no more of them than this beyond the reserve.
+constexpr std::uint32_t kLooseSlackSpans = 2 * kGroupSpans;
+
+}  // namespace
+
+SpanIndex& Pool::reserve_list_of(SpanIndex index) noexcept {
+  return reserve_of_group_of(index) == kGroupSpans ? whole_reserve_ : loose_reserve_;
+}
+
+void Pool::link_reserve(SpanIndex index) noexcept {
+  SpanIndex& head = reserve_list_of(index);
+  Span& span = span_at(index);
+  span.previous = kNoSpan;
+  span.next = head;
+  if (head != kNoSpan) {
+    span_at(head).previous = index;
+  }
+  head = index;
+}
+
+void Pool::unlink_reserve(SpanIndex index) noexcept {
+  const Span& span = span_at(index);
+  if (span.previous != kNoSpan) {
+    span_at(span.previous).next = span.next;
+  } else {
+    reserve_list_of(index) = span.next;
+  }
+  if (span.next != kNoSpan) {
+    span_at(span.next).previous = span.previous;
+  }
+}
+
+void Pool::push_reserve(SpanIndex index) noexcept {
+  span_at(index).state = SpanState::reserve;
+  ++reserve_spans_;
+  std::uint8_t& of_group = reserve_of_group_of(index);
+  if (of_group + 1U < kGroupSpans) {
+    ++of_group;
+    link_reserve(index);
+    return;
+  }
+  const SpanIndex first = index / kGroupSpans * kGroupSpans;
+  for (SpanIndex other = first; other < first + kGroupSpans; ++other) {
+    if (other != index) {
+      unlink_reserve(other);
+    }
+  }
+  ++of_group;
+  // The first span is the first to be used again.
+  for (SpanIndex span = first + kGroupSpans; span-- > first;) {
+    link_reserve(span);
+  }
+}
+
+SpanIndex Pool::pop_reserve() noexcept {
+  if (loose_reserve_ == kNoSpan) {
+    if (whole_reserve_ == kNoSpan) {
+      return kNoSpan;
+    }
+    const SpanIndex first = whole_reserve_ / kGroupSpans * kGroupSpans;
+    unlink_group(first);
+    reserve_of_group_of(first) = kGroupSpans - 1;
+    for (SpanIndex span = first + kGroupSpans; --span > first;) {
+      link_reserve(span);
+    }
+    --reserve_spans_;
+    return first;
+  }
+  const SpanIndex index = loose_reserve_;
+  unlink_reserve(index);
+  --reserve_of_group_of(index);
+  --reserve_spans_;
+  return index;
+}
+
+void Pool::unlink_group(SpanIndex first) noexcept {
+  for (SpanIndex span = first; span < first + kGroupSpans; ++span) {
+    unlink_reserve(span);
+  }
+}
+
+void Pool::return_surplus(std::uint32_t least, std::uint32_t slack) noexcept {
+  std::array<SpanIndex, kReturnBatch> spans{};
+  std::uint32_t count = 0;
+  do {
+    {
+      const MutexLock lock(mutex_);
+      count = surplus(least, slack, spans);
+    }
+    return_spans(std::span(spans).first(count));
+  } while (count == spans.size());
+}
+
+std::uint32_t Pool::surplus(std::uint32_t least, std::uint32_t slack,
+                            std::span<SpanIndex> out) noexcept {
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  const std::uint32_t keep = std::max(least, present / 64);
+  if (reserve_spans_ <= keep + slack) {
+    return 0;
+  }
+  std::uint32_t count = 0;
+  while (whole_reserve_ != kNoSpan && reserve_spans_ >= keep + kGroupSpans &&
+         count + kGroupSpans <= out.size()) {
+    const SpanIndex first = whole_reserve_ / kGroupSpans * kGroupSpans;
+    unlink_group(first);
+    reserve_of_group_of(first) = 0;
+    reserve_spans_ -= kGroupSpans;
+    for (SpanIndex span = first; span < first + kGroupSpans; ++span) {
+      out[count++] = span;
+    }
+  }
+  const std::uint32_t loose_slack =
+      slack != 0 && present >= kLargeFromSpans ? kLooseSlackSpans : slack;
+  if (reserve_spans_ > keep + loose_slack) {
+    while (reserve_spans_ > keep && count < out.size()) {
+      out[count++] = pop_reserve();
+    }
+  }
+  for (const SpanIndex index : out.first(count)) {
+    span_at(index).state = SpanState::moving;
+  }
+  moving_spans_.fetch_add(count, std::memory_order_relaxed);
+  return count;
+}
+
+void Pool::return_spans(std::span<SpanIndex> spans) noexcept {
+  std::sort(spans.begin(), spans.end());
+  for (std::size_t begin = 0; begin < spans.size();) {
+    std::size_t end = begin + 1;
+    while (end < spans.size() && spans[end] == spans[end - 1] + 1) {
+      ++end;
+    }
+    const auto count = static_cast<std::uint32_t>(end - begin);
+    const Errc punched = file_.give_back(std::uint64_t{spans[begin]} * kSpanBytes,
+                                         std::uint64_t{count} * kSpanBytes);
+    const MutexLock lock(mutex_);
+    moving_spans_.fetch_sub(count, std::memory_order_release);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (punched == Errc::ok) {
+        unclaim({spans[i], 1});
+      } else {
+        push_reserve(spans[i]);
+      }
+    }
+    begin = end;
+  }
+}
+
+}  // namespace uzram::engine
