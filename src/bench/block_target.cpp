@@ -16,6 +16,7 @@ class BlockTarget final : public Target {
   BlockTarget(os::BlockDevice device, TargetInfo info, bool uring)
       : device_(std::move(device)), info_(std::move(info)) {
     access_.fd = device_.fd();
+    access_.is_file = device_.is_file();
     access_.uring = uring;
     if (!info_.algorithm.empty()) {
       access_.write_hint = zram_write_hint(device_.name());
@@ -28,7 +29,9 @@ class BlockTarget final : public Target {
     return open_device_port(access_, iodepth);
   }
 
-  [[nodiscard]] MemoryUse memory() const override { return zram_memory(device_.name()); }
+  [[nodiscard]] MemoryUse memory() const override {
+    return device_.is_file() ? MemoryUse{} : zram_memory(device_.name());
+  }
 
  private:
   const os::BlockDevice device_;
@@ -42,7 +45,7 @@ Result<void> check_geometry(const os::BlockDevice& device, std::uint64_t size_by
     return Error{Errc::invalid_argument, 0,
                  device.path() + " has " + format_size(device.size_bytes()) +
                      ", less than the run's " + format_size(size_bytes) +
-                     "; lower the size or name a larger device"};
+                     "; lower the size or name a larger one"};
   }
   if (device.logical_block_bytes() > kDataPage) {
     return Error{Errc::unsupported, 0,
@@ -57,7 +60,7 @@ Result<void> check_geometry(const os::BlockDevice& device, std::uint64_t size_by
 Result<bool> empty(const os::BlockDevice& device, std::uint64_t size_bytes) {
   bool discards = device.can_discard();
   if (discards) {
-    const int failed = os::discard_range(device.fd(), 0, size_bytes);
+    const int failed = os::discard_range(device.fd(), device.is_file(), 0, size_bytes);
     if (failed != 0 && failed != EOPNOTSUPP) {
       return system_error("cannot discard the start of " + device.path(), failed);
     }
@@ -73,7 +76,8 @@ Result<bool> empty(const os::BlockDevice& device, std::uint64_t size_bytes) {
   if (*is_empty && discards) {
     return false;
   }
-  if (const int failed = os::zero_range(device.fd(), 0, size_bytes); failed != 0) {
+  if (const int failed = os::zero_range(device.fd(), device.is_file(), 0, size_bytes);
+      failed != 0) {
     return system_error("cannot zero the start of " + device.path(), failed);
   }
   return true;
@@ -111,9 +115,9 @@ Result<std::unique_ptr<Target>> open_block_target(const TargetConfig& config,
   }
   const bool uring = goes_by_uring(config.io, needs.iodepth);
   TargetInfo info;
-  info.path = path_name(uring);
+  info.path = path_name(uring, device->is_file());
   info.zeroed = *zeroed;
-  info.algorithm = os::zram_algorithm(device->name());
+  info.algorithm = device->is_file() ? std::string() : os::zram_algorithm(device->name());
   if (!info.algorithm.empty()) {
     // MemoryUse::peak counts from here.
     os::reset_zram_mem_used_max(device->name());

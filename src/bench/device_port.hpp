@@ -1,4 +1,4 @@
-// Ports to block devices: which way a job takes and how its failures read.
+// Ports to block devices and files: which way a job takes and how its failures read.
 //
 // Role: shared by the targets zram and block device and by the two ports below them.
 // Errors: a failed request completes with the code of its errno; IoFailure has the words.
@@ -22,6 +22,7 @@ namespace uzram::bench {
 struct DeviceAccess {
   // Opened with O_DIRECT; belongs to the target.
   int fd = -1;
+  bool is_file = false;
   bool uring = false;
   // Appended to what a failed write says: what EIO means on this device.
   std::string write_hint;
@@ -33,8 +34,8 @@ struct DeviceAccess {
 }
 
 // TargetInfo::path.
-[[nodiscard]] constexpr std::string_view path_name(bool uring) noexcept {
-  return uring ? "io_uring" : "pread, pwrite, BLKDISCARD";
+[[nodiscard]] constexpr std::string_view path_name(bool uring, bool is_file = false) noexcept {
+  return uring ? "io_uring" : is_file ? "pread, pwrite, fallocate" : "pread, pwrite, BLKDISCARD";
 }
 
 // What EIO on a write means on the zram device `name`.

@@ -12,7 +12,8 @@ namespace {
 
 class PsyncPort final : public Port {
  public:
-  explicit PsyncPort(const DeviceAccess& access) : fd_(access.fd), write_hint_(access.write_hint) {}
+  explicit PsyncPort(const DeviceAccess& access)
+      : fd_(access.fd), is_file_(access.is_file), write_hint_(access.write_hint) {}
 
   void submit(std::span<Request* const> batch) noexcept override {
     for (Request* const request : batch) {
@@ -34,11 +35,11 @@ class PsyncPort final : public Port {
         transfer<::pwrite>(request);
         return;
       case Op::discard:
-        finish(request, os::discard_range(fd_, request.offset, request.length));
+        finish(request, os::discard_range(fd_, is_file_, request.offset, request.length));
         return;
       case Op::write_zeroes:
       case Op::allocate_zeroes:
-        finish(request, os::zero_range(fd_, request.offset, request.length));
+        finish(request, os::zero_range(fd_, is_file_, request.offset, request.length));
         return;
       case Op::flush:
         finish(request, ::fdatasync(fd_) == 0 ? 0 : errno);
@@ -73,6 +74,7 @@ class PsyncPort final : public Port {
   }
 
   const int fd_;
+  const bool is_file_;
   const std::string write_hint_;
   Fifo<Request> completed_;
   IoFailure failure_;

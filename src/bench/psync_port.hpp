@@ -1,6 +1,6 @@
 // The port of one system call for each request: pread, pwrite, BLKDISCARD, BLKZEROOUT, fdatasync.
 //
-// Role: a job's way to a block device; submit() does the work, reap() only hands it back.
+// Role: a job's way to a block device or file; submit() does the work, reap() only hands it back.
 // Threads: one at a time.
 // Cost: nothing beyond the system call but a compare or two.
 #pragma once

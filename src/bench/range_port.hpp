@@ -1,4 +1,4 @@
-// A port that discards and zeroes a block device with many ranges in flight.
+// A port that discards and zeroes a block device or file with many ranges in flight.
 //
 // Role: above the io_uring port, which does the rest.
 // Threads: as Port.

@@ -151,8 +151,8 @@ Result<void> check_targets(const std::vector<TargetConfig>& targets) {
     if (target.kind == TargetKind::codec) {
       return Error{Errc::unsupported, 0,
                    "--target \"" + target.given +
-                       "\": a codec has nothing to discard; expected engine, zram, a block device "
-                       "or an NBD URI"};
+                       "\": a codec has nothing to discard; expected engine, zram, a block device, "
+                       "a file or an NBD URI"};
     }
   }
   return {};

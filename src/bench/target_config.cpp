@@ -170,7 +170,8 @@ Result<TargetConfig> parse_keys(TargetConfig config) {
   } else {
     return refuse(config.given,
                   "expected engine, codec or zram, each with :KEY=VALUE as wanted, the path of a "
-                  "block device, or an NBD URI (nbd+unix:///NAME?socket=PATH, nbd://HOST/NAME)");
+                  "block device or file, or an NBD URI (nbd+unix:///NAME?socket=PATH, "
+                  "nbd://HOST/NAME)");
   }
   rest.remove_prefix(colon);
   while (!rest.empty()) {

@@ -39,7 +39,7 @@ struct TargetConfig {
   bool level_given = false;
   bool streams_given = false;
   bool mode_given = false;
-  // A block device's path or an NBD URI.
+  // The path of a block device or a file, or an NBD URI.
   std::string address;
   IoPath io = IoPath::automatic;
   // All jobs of a phase are done by one thread, with all their requests in flight.

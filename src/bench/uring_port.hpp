@@ -1,6 +1,6 @@
 // The port of an io_uring: up to its depth of requests in flight, one system call for each batch.
 //
-// Role: a job's way to a block device at more than one request at a time. Reads, writes and
+// Role: a job's way to a block device or file at more than one request at a time. Reads, writes and
 // flushes: discards and writes of zeroes do not come here, see range_port.hpp.
 // Ownership: the ring goes with the port.
 // Errors: making says what forbids io_uring and what to do.

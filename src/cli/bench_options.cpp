@@ -55,7 +55,7 @@ void add_common(CLI::App& suite, BenchArguments& into, const std::string& target
   suite
       .add_option("--target", into.suite.targets,
                   "What to measure, separated by commas: engine, codec or zram, each with "
-                  ":KEY=VALUE as wanted; a block device; an NBD URI [" +
+                  ":KEY=VALUE as wanted; a block device or a file; an NBD URI [" +
                       targets + "]")
       ->type_name("TARGET,...")
       ->allow_extra_args(false);
@@ -64,7 +64,8 @@ void add_common(CLI::App& suite, BenchArguments& into, const std::string& target
   add_text(suite, "--verify", into.suite.verify, "METHOD", "Check what is read: crc32c");
   suite.add_flag("--latency", into.suite.latency, "Take the time of every request");
   suite.add_flag("--yes", into.suite.yes,
-                 "The first SIZE of block devices and exports named as targets may be overwritten");
+                 "The first SIZE of block devices, files and exports named as targets may be "
+                 "overwritten");
   suite.add_option("--json", into.json, "Write the results there")
       ->check(expect_path)
       ->type_name("FILE");

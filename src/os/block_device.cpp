@@ -7,7 +7,9 @@
 #include <sstream>
 
 #include <fcntl.h>
+#include <linux/falloc.h>
 #include <linux/fs.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -18,6 +20,9 @@ namespace uzram::os {
 namespace {
 
 namespace fs = std::filesystem;
+
+// What direct I/O on a file needs at most, whatever is below it.
+constexpr std::uint32_t kFileBlockBytes = 4096;
 
 // The first line without spaces around it, empty when there is none.
 std::string line_of(const fs::path& path) {
@@ -52,6 +57,11 @@ Error cannot_open(const std::string& path, dev_t number, int failed) {
     }
     case EROFS:
       return read_only(path);
+    case ETXTBSY:
+      error.code = Errc::busy;
+      error.message =
+          path + " is swapped on, or a program that runs; expected a file that nothing uses";
+      break;
     case EACCES:
     case EPERM:
       error.message += "; run as root or as a user who may write to it";
@@ -72,6 +82,16 @@ int range_ioctl(int fd, unsigned long command, std::uint64_t offset,
   return failed;
 }
 
+int range_fallocate(int fd, int mode, std::uint64_t offset, std::uint64_t length) noexcept {
+  int failed = 0;
+  do {
+    failed = ::fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0
+                 ? 0
+                 : errno;
+  } while (failed == EINTR);
+  return failed;
+}
+
 }  // namespace
 
 Result<BlockDevice> BlockDevice::open(const std::string& path) {
@@ -79,11 +99,14 @@ Result<BlockDevice> BlockDevice::open(const std::string& path) {
   if (::stat(path.c_str(), &status) != 0) {
     Error error = system_error(path, errno);
     error.code = error.saved_errno == ENOENT ? Errc::not_found : Errc::system;
-    error.message += "; expected a block device";
+    error.message += "; expected a block device or a file";
     return error;
   }
+  if (S_ISREG(status.st_mode)) {
+    return open_file(path, static_cast<std::uint64_t>(status.st_size));
+  }
   if (!S_ISBLK(status.st_mode)) {
-    return Error{Errc::invalid_argument, ENOTBLK, path + " is no block device"};
+    return Error{Errc::invalid_argument, ENOTBLK, path + " is neither a block device nor a file"};
   }
   BlockDevice device;
   device.path_ = path;
@@ -115,7 +138,35 @@ Result<BlockDevice> BlockDevice::open(const std::string& path) {
   return device;
 }
 
+Result<BlockDevice> BlockDevice::open_file(const std::string& path, std::uint64_t size_bytes) {
+  BlockDevice device;
+  device.path_ = path;
+  device.size_bytes_ = size_bytes;
+  device.logical_block_bytes_ = kFileBlockBytes;
+  device.can_discard_ = true;
+  device.is_file_ = true;
+  device.fd_ = Descriptor(::open(path.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC));
+  if (!device.fd_.is_open() && errno == EINVAL) {
+    // Its filesystem has no direct I/O.
+    device.fd_ = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  }
+  if (!device.fd_.is_open()) {
+    return cannot_open(path, 0, errno);
+  }
+  if (::flock(device.fd(), LOCK_EX | LOCK_NB) != 0) {
+    return cannot_open(path, 0, errno == EWOULDBLOCK ? EBUSY : errno);
+  }
+  if (size_bytes == 0) {
+    return Error{Errc::invalid_argument, 0,
+                 path + " is empty: expected a file of the wanted size, as of truncate -s 1G"};
+  }
+  return device;
+}
+
 std::string BlockDevice::description() const {
+  if (is_file_) {
+    return path_ + " (" + format_size(size_bytes_) + ", file)";
+  }
   const fs::path folder = folder_;
   const fs::path disk = disk_folder(folder_);
   std::string text = path_ + " (" + format_size(size_bytes_) + ", ";
@@ -143,12 +194,17 @@ DiscardLimits discard_limits(dev_t number) {
   return {number_in("discard_max_bytes"), number_in("discard_granularity")};
 }
 
-int discard_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
-  return range_ioctl(fd, BLKDISCARD, offset, length);
+int discard_range(int fd, bool is_file, std::uint64_t offset, std::uint64_t length) noexcept {
+  return is_file ? range_fallocate(fd, hole_mode(), offset, length)
+                 : range_ioctl(fd, BLKDISCARD, offset, length);
 }
 
-int zero_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept {
-  return range_ioctl(fd, BLKZEROOUT, offset, length);
+int zero_range(int fd, bool is_file, std::uint64_t offset, std::uint64_t length) noexcept {
+  return is_file ? range_fallocate(fd, zero_mode(), offset, length)
+                 : range_ioctl(fd, BLKZEROOUT, offset, length);
 }
+
+int hole_mode() noexcept { return FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE; }
+int zero_mode() noexcept { return FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE; }
 
 }  // namespace uzram::os

@@ -1,8 +1,9 @@
-// BlockDevice: a block device of the user's, opened to be overwritten.
+// BlockDevice: a block device of the user's, or a file in its place, opened to be overwritten.
 //
 // Role: for experiments on devices. Opening is exclusive: the kernel refuses what is mounted, swapped
 // on or held by another device, also through a partition, and keeps it from being so meanwhile. A
-// program that has the device open without a claim, as virtual machines do, is not seen.
+// program that has the device open without a claim, as virtual machines do, is not seen. A file is
+// locked (flock), which only those see who lock it, too.
 // Units: bytes.
 // Ownership: closes the device; its contents are the caller's business.
 // Errors: open() says what uses a busy device; ranges return 0 or an errno.
@@ -22,25 +23,30 @@ namespace uzram::os {
 
 class BlockDevice {
  public:
-  // Errors: not_found; invalid_argument (no block device, without size); read_only; busy; system.
+  // Errors: not_found; invalid_argument (neither device nor file, without size); read_only; busy;
+  // system.
   static Result<BlockDevice> open(const std::string& path);
 
-  // For direct I/O: buffers, offsets and lengths must be multiples of logical_block_bytes().
+  // For direct I/O, where a file's filesystem has it: buffers, offsets and lengths must be multiples
+  // of logical_block_bytes().
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   // As given.
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  // The kernel's: "loop3".
+  // The kernel's: "loop3"; empty for a file.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] std::uint64_t size_bytes() const noexcept { return size_bytes_; }
   [[nodiscard]] std::uint32_t logical_block_bytes() const noexcept { return logical_block_bytes_; }
+  // Files can, unless their filesystem has no holes.
   [[nodiscard]] bool can_discard() const noexcept { return can_discard_; }
+  [[nodiscard]] bool is_file() const noexcept { return is_file_; }
 
   // For people: "/dev/loop3 (1G, loop3 on /tmp/image)", "/dev/sda1 (1.5T, partition of sda, SAMSUNG
-  // MZ7L3)".
+  // MZ7L3)", "/tmp/image (1G, file)".
   [[nodiscard]] std::string description() const;
 
  private:
   BlockDevice() = default;
+  static Result<BlockDevice> open_file(const std::string& path, std::uint64_t size_bytes);
 
   std::string path_;
   std::string name_;
@@ -48,6 +54,7 @@ class BlockDevice {
   std::uint64_t size_bytes_ = 0;
   std::uint32_t logical_block_bytes_ = 0;
   bool can_discard_ = false;
+  bool is_file_ = false;
   Descriptor fd_;
 };
 
@@ -59,10 +66,17 @@ struct DiscardLimits {
 };
 [[nodiscard]] DiscardLimits discard_limits(dev_t number);
 
-// Drops the range. Returns 0 or an errno; EOPNOTSUPP when the device cannot.
-[[nodiscard]] int discard_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
+// Drops the range. Returns 0 or an errno; EOPNOTSUPP when the device, or the file's filesystem,
+// cannot.
+[[nodiscard]] int discard_range(int fd, bool is_file, std::uint64_t offset,
+                                std::uint64_t length) noexcept;
 
-// Makes the range read as zeroes and keeps it allocated. Returns 0 or an errno.
-[[nodiscard]] int zero_range(int fd, std::uint64_t offset, std::uint64_t length) noexcept;
+// Makes the range read as zeroes and keeps it allocated. As discard_range.
+[[nodiscard]] int zero_range(int fd, bool is_file, std::uint64_t offset,
+                             std::uint64_t length) noexcept;
+
+// What fallocate() is asked for a file's range that is discarded or zeroed.
+[[nodiscard]] int hole_mode() noexcept;
+[[nodiscard]] int zero_mode() noexcept;
 
 }  // namespace uzram::os

@@ -13,7 +13,6 @@
 
 #include <fcntl.h>
 #include <liburing.h>
-#include <linux/falloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -48,8 +47,7 @@ struct Piece {
 };
 
 int fallocate_mode(RangeOp op) noexcept {
-  return op == RangeOp::discard ? FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE
-                                : FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE;
+  return op == RangeOp::discard ? hole_mode() : zero_mode();
 }
 
 // The device or file, and how it takes a piece from a thread.
@@ -64,18 +62,9 @@ struct Subject {
   }
   // Returns 0 or an errno.
   [[nodiscard]] int carry_out(const Piece& piece) const noexcept {
-    const RangeOp op = piece.range->op;
-    if (is_device) {
-      return op == RangeOp::discard ? discard_range(fd, piece.offset, piece.length)
-                                    : zero_range(fd, piece.offset, piece.length);
-    }
-    int failed = 0;
-    do {
-      const int done = ::fallocate(fd, fallocate_mode(op), static_cast<off_t>(piece.offset),
-                                   static_cast<off_t>(piece.length));
-      failed = done == 0 ? 0 : errno;
-    } while (failed == EINTR);
-    return failed;
+    return piece.range->op == RangeOp::discard
+               ? discard_range(fd, !is_device, piece.offset, piece.length)
+               : zero_range(fd, !is_device, piece.offset, piece.length);
   }
 };
 

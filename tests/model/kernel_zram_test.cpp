@@ -54,7 +54,7 @@ TEST(KernelZram, content_orig_data_size_and_same_pages_agree) {
     switch (random.below(4)) {
       case 0:
         ASSERT_EQ((*device)->discard(offset, length), Errc::ok);
-        ASSERT_EQ(os::discard_range((*kernel)->fd(), offset, length), 0);
+        ASSERT_EQ(os::discard_range((*kernel)->fd(), false, offset, length), 0);
         break;
       case 1:
       case 2:

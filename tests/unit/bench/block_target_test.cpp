@@ -13,9 +13,11 @@
 #include "bench/suite.hpp"
 #include "bench/target.hpp"
 #include "os/block_device.hpp"
+#include "os/descriptor.hpp"
 #include "os/kernel_zram.hpp"
 #include "port_exercise.hpp"
 #include "support/loop_device.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace uzram::bench::test {
 namespace {
@@ -112,6 +114,46 @@ TEST_F(BlockTargetTest, data_round_trips_both_ways_at_depths_1_and_8) {
       ASSERT_TRUE(target) << target.error().message;
       check_round_trip(**target, iodepth);
     }
+  }
+}
+
+TEST(FileTarget, data_round_trips_both_ways_and_discards_make_holes) {
+  const uzram::test::TemporaryFolder folder;
+  const std::string path = folder / "image";
+  {
+    const os::Descriptor made(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_TRUE(made.is_open());
+    ASSERT_EQ(::ftruncate(made.get(), 8 * kMiB), 0);
+  }
+  const auto refused = check_block_target(config_of(path, IoPath::automatic), kMiB, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            path +
+                " (8M, file): its first 1M would be overwritten and cannot be brought back; "
+                "pass --yes if that is what you want");
+  for (const IoPath io : {IoPath::psync, IoPath::uring}) {
+    const auto target = open(path, io, 4);
+    ASSERT_TRUE(target) << target.error().message;
+    EXPECT_EQ((*target)->info().path,
+              io == IoPath::psync ? "pread, pwrite, fallocate" : "io_uring");
+    check_round_trip(**target, 4);
+    auto port = (*target)->open_port(4);
+    ASSERT_TRUE(port) << port.error().message;
+    const AlignedBytes data = random_bytes(4 * kPage, 7);
+    Request request = make_request(Op::write, 0, 4 * kPage, data.get());
+    (*port)->execute(request);
+    ASSERT_EQ(request.status, Errc::ok) << (*port)->failure();
+    request = make_request(Op::discard, kPage, 2 * kPage, nullptr);
+    (*port)->execute(request);
+    ASSERT_EQ(request.status, Errc::ok) << (*port)->failure();
+    AlignedBytes seen = random_bytes(4 * kPage, 8);
+    request = make_request(Op::read, 0, 4 * kPage, seen.get());
+    (*port)->execute(request);
+    ASSERT_EQ(request.status, Errc::ok) << (*port)->failure();
+    EXPECT_EQ(std::memcmp(seen.get(), data.get(), kPage), 0);
+    EXPECT_TRUE(std::all_of(seen.get() + kPage, seen.get() + 3 * kPage,
+                            [](std::byte b) { return b == std::byte{0}; }));
+    EXPECT_EQ(std::memcmp(seen.get() + 3 * kPage, data.get() + 3 * kPage, kPage), 0);
   }
 }
 

@@ -13,10 +13,12 @@
 #include <sched.h>
 #include <spawn.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/descriptor.hpp"
 #include "os/zram_keeper.hpp"
 #include "support/loop_device.hpp"
 #include "support/temporary_folder.hpp"
@@ -91,17 +93,17 @@ TEST_F(BlockDeviceTest, a_range_is_dropped_and_zeroed) {
   for (const off_t offset : {0, 4096, 8192, 12288}) {
     ASSERT_EQ(::pwrite(device->fd(), page.get(), kPage, offset), ssize_t{kPage});
   }
-  EXPECT_EQ(zero_range(device->fd(), 4096, 4096), 0);
+  EXPECT_EQ(zero_range(device->fd(), false, 4096, 4096), 0);
   if (device->can_discard()) {
-    EXPECT_EQ(discard_range(device->fd(), 8192, 4096), 0);
+    EXPECT_EQ(discard_range(device->fd(), false, 8192, 4096), 0);
     EXPECT_TRUE(holds_only(device->fd(), 8192, std::byte{0}));
   } else {
-    EXPECT_EQ(discard_range(device->fd(), 8192, 4096), EOPNOTSUPP);
+    EXPECT_EQ(discard_range(device->fd(), false, 8192, 4096), EOPNOTSUPP);
   }
   EXPECT_TRUE(holds_only(device->fd(), 0, std::byte{0xa5}));
   EXPECT_TRUE(holds_only(device->fd(), 4096, std::byte{0}));
   EXPECT_TRUE(holds_only(device->fd(), 12288, std::byte{0xa5}));
-  EXPECT_EQ(discard_range(device->fd(), 1, 4096), EINVAL);
+  EXPECT_EQ(discard_range(device->fd(), false, 1, 4096), EINVAL);
 }
 
 TEST_F(BlockDeviceTest, a_mounted_one_is_refused_with_its_mount_point) {
@@ -185,6 +187,54 @@ TEST_F(BlockDeviceTest, one_without_size_is_refused) {
       << refused.error().message;
 }
 
+TEST(BlockDeviceFile, a_file_takes_the_place_of_a_device) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder / "image";
+  {
+    const Descriptor made(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    ASSERT_TRUE(made.is_open());
+    const auto empty = BlockDevice::open(path);
+    ASSERT_FALSE(empty);
+    EXPECT_EQ(empty.error().code, Errc::invalid_argument);
+    EXPECT_NE(empty.error().message.find("is empty"), std::string::npos) << empty.error().message;
+    ASSERT_EQ(::ftruncate(made.get(), kMiB), 0);
+  }
+  const auto device = BlockDevice::open(path);
+  ASSERT_TRUE(device) << device.error().message;
+  EXPECT_TRUE(device->is_file());
+  EXPECT_EQ(device->size_bytes(), kMiB);
+  EXPECT_EQ(device->description(), path + " (1M, file)");
+  const auto blocks = [&] {
+    struct stat status {};
+    EXPECT_EQ(::fstat(device->fd(), &status), 0);
+    return status.st_blocks;
+  };
+  const Page page = page_of(std::byte{7});
+  ASSERT_EQ(::pwrite(device->fd(), page.get(), kPage, 0), ssize_t{kPage});
+  ASSERT_EQ(::pwrite(device->fd(), page.get(), kPage, kPage), ssize_t{kPage});
+  ASSERT_EQ(::fsync(device->fd()), 0);
+  const auto before = blocks();
+  const int discarded = discard_range(device->fd(), true, 0, kPage);
+  if (discarded == EOPNOTSUPP) {
+    GTEST_SKIP() << "the filesystem of temporary files has no holes";
+  }
+  EXPECT_EQ(discarded, 0);
+  EXPECT_LT(blocks(), before);
+  EXPECT_TRUE(holds_only(device->fd(), 0, std::byte{0}));
+  if (const int zeroed = zero_range(device->fd(), true, kPage, kPage); zeroed == 0) {
+    EXPECT_TRUE(holds_only(device->fd(), kPage, std::byte{0}));
+  } else {
+    // tmpfs cannot.
+    EXPECT_EQ(zeroed, EOPNOTSUPP);
+    EXPECT_TRUE(holds_only(device->fd(), kPage, std::byte{7}));
+  }
+  const auto again = BlockDevice::open(path);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Errc::busy);
+  EXPECT_NE(again.error().message.find(path + " is in use"), std::string::npos)
+      << again.error().message;
+}
+
 TEST(BlockDevicePath, what_is_no_block_device_is_refused) {
   const test::TemporaryFolder folder;
   const auto missing = BlockDevice::open(folder / "missing");
@@ -196,7 +246,7 @@ TEST(BlockDevicePath, what_is_no_block_device_is_refused) {
     const auto refused = BlockDevice::open(path);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Errc::invalid_argument);
-    EXPECT_EQ(refused.error().message, std::string(path) + " is no block device");
+    EXPECT_EQ(refused.error().message, std::string(path) + " is neither a block device nor a file");
   }
 }
 

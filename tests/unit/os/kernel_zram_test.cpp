@@ -143,7 +143,7 @@ TEST_F(KernelZramTest, a_device_holds_what_is_written_and_is_gone_afterwards) {
     EXPECT_EQ((*device)->mm_stat().same_pages, 1U);
     ASSERT_EQ(::pread((*device)->fd(), same.get(), kPage, 8 * kPage), ssize_t{kPage});
     EXPECT_TRUE(std::equal(page.get(), page.get() + kPage, same.get()));
-    EXPECT_EQ(discard_range((*device)->fd(), 0, 16 * kMiB), 0);
+    EXPECT_EQ(discard_range((*device)->fd(), false, 0, 16 * kMiB), 0);
     EXPECT_EQ((*device)->mm_stat().orig_data_size, 0U);
     EXPECT_TRUE(reset_zram_mem_used_max(name));
   }
