@@ -157,9 +157,9 @@ class Pool {
   static constexpr std::size_t kBuckets = kSpanUnits / kBucketUnits + 1;
   static constexpr std::uint32_t kMinGrowSpans = 4;
   static constexpr std::uint32_t kMaxGrowSpans = kGroupSpans;
-  // From this size on, 64 MiB, a pool grows by whole groups; what a group holds in vain is little
+  // From this size on, 32 MiB, a pool grows by whole groups; what a group holds in vain is little
   // beside it.
-  static constexpr std::uint32_t kLargeFromSpans = 1024;
+  static constexpr std::uint32_t kLargeFromSpans = 512;
   static constexpr std::uint32_t kMinReserveSpans = 4;
   // What the keeper holds in reserve, as far as a sixty-fourth of the pool goes.
   static constexpr std::uint32_t kMinAheadSpans = 8;
