@@ -13,7 +13,7 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Vocabulary for every layer; every other public header describes what the engine implements.
-VOCABULARY = {"uzram/error.hpp", "uzram/request.hpp"}
+VOCABULARY = {"uzram/error.hpp", "uzram/fifo.hpp", "uzram/request.hpp"}
 ENGINE = "engine"
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 SOURCES = (".cpp", ".hpp", ".h", ".cc", ".c")
