@@ -29,9 +29,7 @@ class BlockTarget final : public Target {
     return open_device_port(access_, iodepth);
   }
 
-  [[nodiscard]] MemoryUse memory() const override {
-    return device_.is_file() ? MemoryUse{} : zram_memory(device_.name());
-  }
+  [[nodiscard]] MemoryUse memory() const override { return zram_memory(device_.name()); }
 
  private:
   const os::BlockDevice device_;
@@ -117,7 +115,7 @@ Result<std::unique_ptr<Target>> open_block_target(const TargetConfig& config,
   TargetInfo info;
   info.path = path_name(uring, device->is_file());
   info.zeroed = *zeroed;
-  info.algorithm = device->is_file() ? std::string() : os::zram_algorithm(device->name());
+  info.algorithm = os::zram_algorithm(device->name());
   if (!info.algorithm.empty()) {
     // MemoryUse::peak counts from here.
     os::reset_zram_mem_used_max(device->name());

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "uzram/error.hpp"
+#include "uzram/fifo.hpp"
 #include "uzram/request.hpp"
 
 #include "bench/nbd_connection.hpp"

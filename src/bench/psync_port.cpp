@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "uzram/fifo.hpp"
+
 #include "bench/port_parts.hpp"
 #include "os/block_device.hpp"
 

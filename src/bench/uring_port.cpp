@@ -6,6 +6,8 @@
 
 #include <liburing.h>
 
+#include "uzram/fifo.hpp"
+
 #include "bench/port_parts.hpp"
 
 namespace uzram::bench {

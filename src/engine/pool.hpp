@@ -194,7 +194,8 @@ class Pool {
   SpanIndex& reserve_list_of(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void link_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   void unlink_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
-  void unlink_group(SpanIndex first) noexcept UZRAM_REQUIRES(mutex_);
+  // The first span of a whole group that leaves the reserve. REQUIRES: there is one.
+  SpanIndex pop_reserved_group() noexcept UZRAM_REQUIRES(mutex_);
   // What the keeper holds ready while the pool grows.
   [[nodiscard]] std::uint32_t ahead_spans() const noexcept;
   // What is no surplus while the device is in use.

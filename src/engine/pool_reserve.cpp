@@ -12,6 +12,10 @@ constexpr std::size_t kReturnBatch = 64;
 // as far as there are no more of them than this beyond the reserve.
 constexpr std::uint32_t kLooseSlackSpans = 2 * kGroupSpans;
 
+constexpr SpanIndex first_of_group(SpanIndex index) noexcept {
+  return index / kGroupSpans * kGroupSpans;
+}
+
 }  // namespace
 
 SpanIndex& Pool::reserve_list_of(SpanIndex index) noexcept {
@@ -50,7 +54,7 @@ void Pool::push_reserve(SpanIndex index) noexcept {
     link_reserve(index);
     return;
   }
-  const SpanIndex first = index / kGroupSpans * kGroupSpans;
+  const SpanIndex first = first_of_group(index);
   for (SpanIndex other = first; other < first + kGroupSpans; ++other) {
     if (other != index) {
       unlink_reserve(other);
@@ -68,13 +72,10 @@ SpanIndex Pool::pop_reserve() noexcept {
     if (whole_reserve_ == kNoSpan) {
       return kNoSpan;
     }
-    const SpanIndex first = whole_reserve_ / kGroupSpans * kGroupSpans;
-    unlink_group(first);
-    reserve_of_group_of(first) = kGroupSpans - 1;
+    const SpanIndex first = pop_reserved_group();
     for (SpanIndex span = first + kGroupSpans; --span > first;) {
-      link_reserve(span);
+      push_reserve(span);
     }
-    --reserve_spans_;
     return first;
   }
   const SpanIndex index = loose_reserve_;
@@ -84,10 +85,14 @@ SpanIndex Pool::pop_reserve() noexcept {
   return index;
 }
 
-void Pool::unlink_group(SpanIndex first) noexcept {
+SpanIndex Pool::pop_reserved_group() noexcept {
+  const SpanIndex first = first_of_group(whole_reserve_);
   for (SpanIndex span = first; span < first + kGroupSpans; ++span) {
     unlink_reserve(span);
   }
+  reserve_of_group_of(first) = 0;
+  reserve_spans_ -= kGroupSpans;
+  return first;
 }
 
 void Pool::return_surplus(std::uint32_t least, std::uint32_t slack) noexcept {
@@ -112,10 +117,7 @@ std::uint32_t Pool::surplus(std::uint32_t least, std::uint32_t slack,
   std::uint32_t count = 0;
   while (whole_reserve_ != kNoSpan && reserve_spans_ >= keep + kGroupSpans &&
          count + kGroupSpans <= out.size()) {
-    const SpanIndex first = whole_reserve_ / kGroupSpans * kGroupSpans;
-    unlink_group(first);
-    reserve_of_group_of(first) = 0;
-    reserve_spans_ -= kGroupSpans;
+    const SpanIndex first = pop_reserved_group();
     for (SpanIndex span = first; span < first + kGroupSpans; ++span) {
       out[count++] = span;
     }
