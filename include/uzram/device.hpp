@@ -70,6 +70,17 @@ struct DeviceOptions {
   std::optional<int> level;
   // 0: none.
   std::uint64_t mem_limit_bytes = 0;
+  // Room of the pool that is taken from the system when the device is made, and kept free ahead of
+  // use from then on; 0: none. For devices used as swap, whose writes make memory free for
+  // everybody else and must not wait for any themselves.
+  // While some of it is left, a write takes no memory from the system; the thread in the background
+  // takes more in its place, even where the machine has none to spare when the process was marked as
+  // an I/O flusher before the device was made (PR_SET_IO_FLUSHER): set mem_limit_bytes then. What is freed goes back to the system only beyond the reserve. For the
+  // same reason the page table, 8 bytes for each page of the device, is taken whole and kept, and
+  // threads that help submitters are started with the device.
+  // Rounded up to 64 KiB. It counts in mem_used_total and mem_used_max. With mem_limit_bytes: no
+  // more than that, and later no more than what is stored leaves of it. Needs `background`.
+  std::uint64_t reserve_bytes = 0;
   // 0: one compression stream per CPU, with spares; N: N streams shared by all threads.
   std::uint32_t max_comp_streams = 0;
   Mode mode = Mode::automatic;
@@ -153,7 +164,8 @@ class Device {
   void count_invalid_io() noexcept;
 
   [[nodiscard]] DeviceStats stats() const noexcept;
-  // As given at creation, with `level` filled in; mem_limit_bytes is the one in force.
+  // As given at creation, with `level` filled in and reserve_bytes rounded up; mem_limit_bytes is
+  // the one in force.
   [[nodiscard]] DeviceOptions options() const;
   [[nodiscard]] std::uint64_t disksize_bytes() const noexcept;
   [[nodiscard]] std::uint32_t page_size_bytes() const noexcept;

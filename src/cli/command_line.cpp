@@ -44,7 +44,8 @@ void add_repeatable(CLI::App& serve, const std::string& name, std::vector<std::s
 
 void add_serve(CLI::App& app, ServeArguments& into) {
   CLI::App& serve = *app.add_subcommand(
-      "serve", "Run devices in the foreground and export them over NBD until a signal ends it.");
+      "serve",
+      "Run devices in the foreground, over NBD or as block devices, until a signal ends it.");
   add_repeatable(serve, "--device", into.devices, "KEY=VALUE,...",
                  "A device, repeatable; keys: " + std::string(control::kDeviceKeys));
   add_shorthand(serve, into, "size", "SIZE", "Size of one device, such as 512M or 4G");
@@ -56,9 +57,22 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   add_shorthand(serve, into, "background", "on|off",
                 "Take room ahead and compact in a thread of its own [on]");
   add_shorthand(serve, into, "mem-limit", "SIZE", "Most memory the pool may take [0: no limit]");
+  add_shorthand(serve, into, "reserve", "SIZE",
+                "Pool memory taken at the start and kept free for writes [0: none]");
   add_shorthand(serve, into, "max-comp-streams", "NUMBER",
                 "Compression streams shared by all threads [0: one per CPU]");
   add_shorthand(serve, into, "block-size", "BYTES", "Logical block [4096]: 512 or 4096");
+  serve.add_flag("--read-only", into.read_only, "Refuse writes");
+  // A flag: what follows after a blank is no ID.
+  serve
+      .add_flag("--ublk", into.ublk,
+                "Be the block device /dev/ublkbN [first free N]; NBD then only with --nbd")
+      ->type_name("[=N]");
+  add_shorthand(serve, into, "queues", "NUMBER", "Queues of --ublk [0: one per CPU]");
+  add_shorthand(serve, into, "depth", "NUMBER", "Requests in flight in each of them [128]");
+  add_shorthand(serve, into, "max-io", "SIZE", "Largest request of --ublk [512K]");
+  serve.add_flag("--swap", into.swap,
+                 "Be fit for swap: memory locked and reserved, spared by the OOM killer");
   add_repeatable(serve, "--nbd", into.nbd, "ADDRESS",
                  "Listen there too, repeatable: tcp:HOST:PORT, :PORT (of 127.0.0.1) or unix:PATH");
   serve
@@ -100,6 +114,16 @@ void add_stat(CLI::App& app, StatArguments& into) {
       ->type_name("PATH");
 }
 
+void add_ublk(CLI::App& app, UblkArguments& into) {
+  CLI::App& ublk =
+      *app.add_subcommand("ublk", "List or remove block devices of the kernel's ublk driver.");
+  ublk.require_subcommand(0, 1);
+  ublk.add_subcommand("list", "All of this machine, whoever serves them");
+  CLI::App& remove =
+      *ublk.add_subcommand("remove", "Stop and remove devices, also those whose server has died");
+  remove.add_option("ID", into.ids, "N of /dev/ublkbN, repeatable")->type_name("")->required();
+}
+
 void add_sample(CLI::App& app, SampleArguments& into) {
   CLI::App& sample = *app.add_subcommand(
       "sample", "Write pages of processes' memory to a file, as data to measure with.");
@@ -131,6 +155,7 @@ std::unique_ptr<CLI::App> make_app(CommandLine& into) {
   app->require_subcommand(0, 1);
   add_serve(*app, into.serve);
   add_stat(*app, into.stat);
+  add_ublk(*app, into.ublk);
   add_sample(*app, into.sample);
   add_bench(*app, into.bench);
   return app;

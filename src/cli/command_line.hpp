@@ -13,17 +13,20 @@
 #include "cli/sample.hpp"
 #include "cli/serve_options.hpp"
 #include "cli/stat.hpp"
+#include "cli/ublk.hpp"
 
 namespace uzram::cli {
 
 struct CommandLine {
   ServeArguments serve;
   StatArguments stat;
+  UblkArguments ublk;
   SampleArguments sample;
   BenchArguments bench;
 };
 
-// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat", "sample", "bench".
+// The parser that fills `into`, which must outlive it. Sub-commands: "serve", "stat", "ublk",
+// "sample", "bench".
 [[nodiscard]] std::unique_ptr<CLI::App> make_app(CommandLine& into);
 
 }  // namespace uzram::cli

@@ -15,6 +15,7 @@
 #include "cli/sample.hpp"
 #include "cli/serve.hpp"
 #include "cli/stat.hpp"
+#include "cli/ublk.hpp"
 
 namespace uzram::cli {
 namespace {
@@ -43,7 +44,8 @@ int run(int argc, char** argv) {
     return usage_error(*app, refused.what());
   }
   if (app->get_subcommands().empty()) {
-    return usage_error(*app, "there is no sub-command; expected serve, stat, sample or bench");
+    return usage_error(*app,
+                       "there is no sub-command; expected serve, stat, ublk, sample or bench");
   }
   if (app->got_subcommand("stat")) {
     return run_stat(command_line.stat);
@@ -54,6 +56,11 @@ int run(int argc, char** argv) {
                                         "bench: there is no suite; expected streams, async, "
                                         "nowait, discard, pages, ageing, report or compare")
                           : run_bench(chosen.front()->get_name(), command_line.bench);
+  }
+  if (app->got_subcommand("ublk")) {
+    const auto chosen = app->get_subcommand("ublk")->get_subcommands();
+    return chosen.empty() ? usage_error(*app, "ublk: there is no command; expected list or remove")
+                          : run_ublk(chosen.front()->get_name(), command_line.ublk);
   }
   if (app->got_subcommand("sample")) {
     const auto sample = parse_sample_options(command_line.sample);

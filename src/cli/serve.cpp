@@ -1,9 +1,11 @@
 #include "cli/serve.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -24,7 +26,9 @@
 #include "control/device_directory.hpp"
 #include "control/runtime_dir.hpp"
 #include "frontend/nbd/server.hpp"
+#include "frontend/ublk/server.hpp"
 #include "os/descriptor_limit.hpp"
+#include "os/swap_fitness.hpp"
 
 namespace uzram::cli {
 namespace {
@@ -83,6 +87,8 @@ struct Running {
   std::vector<std::unique_ptr<Device>> devices;
   control::DeviceDirectory directory;
   control::Api api{directory};
+  // One for each device, nothing for those that are no block devices.
+  std::vector<std::unique_ptr<ublk::Server>> ublk;
   std::unique_ptr<nbd::Server> nbd;
   std::unique_ptr<control::ControlServer> control;
 };
@@ -108,6 +114,9 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& socket_di
   std::vector<nbd::Export> exports;
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
     const control::DeviceSettings& settings = options.devices[i];
+    if (!is_nbd_export(options, settings)) {
+      continue;
+    }
     const std::string& name = settings.options.name;
     nbd::Listener listener;
     listener.unix_path = fmt::format("{}/{}.nbd", socket_dir, name);
@@ -115,6 +124,9 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& socket_di
     server.listeners.push_back(std::move(listener));
     exports.push_back({name, "uzram " + settings.options.algorithm, running.devices[i].get(),
                        settings.read_only, settings.logical_block_bytes});
+  }
+  if (exports.empty()) {
+    return {};
   }
   server.listeners.insert(server.listeners.end(), options.listeners.begin(),
                           options.listeners.end());
@@ -126,13 +138,36 @@ Result<void> start_nbd(const ServeOptions& options, const std::string& socket_di
   return {};
 }
 
+Result<void> start_ublk(const ServeOptions& options, Running& running) {
+  for (std::size_t i = 0; i < options.devices.size(); ++i) {
+    std::unique_ptr<ublk::Server>& server = running.ublk.emplace_back();
+    const control::DeviceSettings& settings = options.devices[i];
+    if (!settings.ublk) {
+      continue;
+    }
+    auto started = ublk::Server::start(settings.ublk_options, *running.devices[i]);
+    if (!started) {
+      Error error = started.error();
+      error.message.insert(0, "device \"" + settings.options.name + "\": ");
+      return error;
+    }
+    server = std::move(*started);
+  }
+  return {};
+}
+
+std::vector<std::string> uris_of(const Running& running, const std::string& name) {
+  return running.nbd ? running.nbd->uris(name) : std::vector<std::string>();
+}
+
 Result<void> fill_directory(const ServeOptions& options, Running& running) {
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
     const control::DeviceSettings& settings = options.devices[i];
     control::DeviceEntry entry;
     entry.device = running.devices[i].get();
     entry.name = settings.options.name;
-    entry.exports = running.nbd->uris(settings.options.name);
+    entry.exports = uris_of(running, settings.options.name);
+    entry.node = running.ublk[i] ? running.ublk[i]->node() : std::string();
     if (auto added = running.directory.add(std::move(entry)); !added) {
       return added;
     }
@@ -177,6 +212,9 @@ Result<void> start(const ServeOptions& options, Running& running) {
   if (auto started = start_nbd(options, path->parent_path().string(), running); !started) {
     return started;
   }
+  if (auto started = start_ublk(options, running); !started) {
+    return started;
+  }
   if (auto filled = fill_directory(options, running); !filled) {
     return filled;
   }
@@ -207,6 +245,9 @@ std::string facts(const control::DeviceSettings& settings, const DeviceOptions& 
   if (options.mem_limit_bytes != 0) {
     line += ", mem-limit " + format_size(options.mem_limit_bytes);
   }
+  if (options.reserve_bytes != 0) {
+    line += ", reserve " + format_size(options.reserve_bytes);
+  }
   if (options.max_comp_streams != 0) {
     line += ", " + std::to_string(options.max_comp_streams) + " streams";
   }
@@ -218,7 +259,10 @@ std::string describe(const ServeOptions& options, const Running& running) {
   for (std::size_t i = 0; i < options.devices.size(); ++i) {
     const std::string& name = options.devices[i].options.name;
     text += facts(options.devices[i], running.devices[i]->options());
-    const std::vector<std::string> uris = running.nbd->uris(name);
+    if (running.ublk[i]) {
+      text += fmt::format("  {}\n", running.ublk[i]->node());
+    }
+    const std::vector<std::string> uris = uris_of(running, name);
     for (const std::string& uri : uris) {
       text += fmt::format("  {}\n", uri);
     }
@@ -232,12 +276,74 @@ std::string describe(const ServeOptions& options, const Running& running) {
   return text + "ready\n";
 }
 
+// Before any thread is started: threads inherit what the first one is.
+void make_fit_for_swap(const ServeOptions& options) {
+  std::vector<std::string> paths = {control::default_runtime_dir()};
+  if (!options.control.empty()) {
+    std::error_code failure;
+    paths.push_back(std::filesystem::absolute(options.control, failure).parent_path().string());
+  }
+  for (const nbd::Listener& listener : options.listeners) {
+    if (!listener.unix_path.empty()) {
+      paths.push_back(std::filesystem::path(listener.unix_path).parent_path().string());
+    }
+  }
+  for (const Error& missing : os::make_swap_fit(paths)) {
+    log(LogLevel::warning, "--swap: " + missing.message);
+  }
+}
+
+// Returns when a signal asks for the end. While a block device is in use what is stored in it would be
+// lost to its users, so the first wish is refused; one that comes a second later is meant.
+void wait_for_stop(const StopSignals& signals, const Running& running) {
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> refused_at;
+  while (true) {
+    signals.wait();
+    const auto used = std::ranges::find_if(
+        running.ublk, [](const auto& server) { return server && server->in_use(); });
+    if (used == running.ublk.end() ||
+        (refused_at && Clock::now() - *refused_at >= std::chrono::seconds(1))) {
+      return;
+    }
+    if (!refused_at) {
+      refused_at = Clock::now();
+      log(LogLevel::warning, (*used)->node() +
+                                 " is in use (mounted, swap, or held by another device) and its "
+                                 "contents end with this "
+                                 "process; still serving. Unmount it or swap it off first, or send "
+                                 "the signal again to "
+                                 "stop all the same");
+    }
+  }
+}
+
+int stop(Running& running) {
+  int exit_code = 0;
+  for (const auto& server : running.ublk) {
+    if (!server) {
+      continue;
+    }
+    if (auto stopped = server->stop(); !stopped) {
+      log(LogLevel::error, stopped.error().message);
+      exit_code = 1;
+    }
+  }
+  if (running.nbd) {
+    running.nbd->stop();
+  }
+  return exit_code;
+}
+
 }  // namespace
 
 int run_serve(const ServeOptions& options) {
   const StopSignals signals;
   ::signal(SIGPIPE, SIG_IGN);
   os::raise_descriptor_limit();
+  if (options.swap) {
+    make_fit_for_swap(options);
+  }
   Running running;
   if (const auto started = start(options, running); !started) {
     log(LogLevel::error, started.error().message);
@@ -245,10 +351,9 @@ int run_serve(const ServeOptions& options) {
   }
   // Nobody may be reading; the devices serve all the same.
   (void)write_output(describe(options, running));
-  signals.wait();
+  wait_for_stop(signals, running);
   signals.restore_later();
-  running.nbd->stop();
-  return 0;
+  return stop(running);
 }
 
 }  // namespace uzram::cli

@@ -1,5 +1,6 @@
 #include "cli/serve_options.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -22,16 +23,62 @@ Result<std::uint32_t> parse_count(std::string_view option, std::string_view text
   return number;
 }
 
+// What is kept free for swap unless somebody says how much: a sixteenth of the device, which is much for
+// a moment and little for a machine.
+void set_swap_reserve(DeviceOptions& options) noexcept {
+  constexpr std::uint64_t kLeast = std::uint64_t{16} << 20;
+  constexpr std::uint64_t kMost = std::uint64_t{256} << 20;
+  if (options.reserve_bytes != 0) {
+    return;
+  }
+  options.reserve_bytes =
+      std::min(std::clamp(options.disksize_bytes / 16, kLeast, kMost), options.disksize_bytes);
+  if (options.mem_limit_bytes != 0) {
+    options.reserve_bytes = std::min(options.reserve_bytes, options.mem_limit_bytes);
+  }
+}
+
+Result<void> check_swap(control::DeviceSettings& device) {
+  const std::string what = "--swap: device \"" + device.options.name + "\": ";
+  if (device.read_only) {
+    return Error{Errc::invalid_argument, 0, what + "it is read-only; expected one to write to"};
+  }
+  if (!device.options.background) {
+    return Error{
+        Errc::invalid_argument, 0,
+        what + "background is off; expected on, for memory has to be taken ahead of writes"};
+  }
+  set_swap_reserve(device.options);
+  device.ublk_options.present_buffers = true;
+  return {};
+}
+
+std::map<std::string, std::string> shorthands_of(const ServeArguments& arguments) {
+  std::map<std::string, std::string> shorthands = arguments.shorthands;
+  if (arguments.read_only) {
+    shorthands["read-only"] = "";
+  }
+  if (!arguments.ublk.empty()) {
+    shorthands["ublk"] = arguments.ublk == "true" ? "" : arguments.ublk;
+  }
+  return shorthands;
+}
+
 Result<std::vector<control::DeviceSettings>> parse_devices(const ServeArguments& arguments) {
   std::vector<control::DeviceSettings> devices;
-  if (!arguments.shorthands.empty()) {
+  const std::map<std::string, std::string> shorthands = shorthands_of(arguments);
+  if (!shorthands.empty()) {
     control::DeviceSettings device;
-    for (const auto& [key, value] : arguments.shorthands) {
+    for (const auto& [key, value] : shorthands) {
       if (!arguments.devices.empty()) {
         return Error{Errc::invalid_argument, 0,
-                     fmt::format("--{0} \"{1}\": it cannot be combined with --device; write "
-                                 "--device …,{0}={1}",
-                                 key, value)};
+                     value.empty()
+                         ? fmt::format("--{0}: it cannot be combined with --device; write --device "
+                                       "…,{0}",
+                                       key)
+                         : fmt::format("--{0} \"{1}\": it cannot be combined with --device; write "
+                                       "--device …,{0}={1}",
+                                       key, value)};
       }
       if (auto set = control::set_device_key(device, "--" + key, key, value); !set) {
         return set.error();
@@ -100,6 +147,10 @@ Result<nbd::Listener> parse_listener(std::string_view text) {
   return listener;
 }
 
+bool is_nbd_export(const ServeOptions& options, const control::DeviceSettings& device) noexcept {
+  return !device.ublk || !options.listeners.empty();
+}
+
 Result<ServeOptions> parse_serve_options(const ServeArguments& arguments) {
   constexpr std::uint32_t kMostConnections = 65536;
   constexpr std::uint32_t kLongestTimeout = 3600;
@@ -115,6 +166,16 @@ Result<ServeOptions> parse_serve_options(const ServeArguments& arguments) {
       return listener.error();
     }
     options.listeners.push_back(std::move(*listener));
+  }
+  options.swap = arguments.swap;
+  for (control::DeviceSettings& device : options.devices) {
+    device.ublk_options.logical_block_bytes = device.logical_block_bytes;
+    device.ublk_options.read_only = device.read_only;
+    if (options.swap) {
+      if (auto fit = check_swap(device); !fit) {
+        return fit.error();
+      }
+    }
   }
   options.control = arguments.control;
   const auto connections =

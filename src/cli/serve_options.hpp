@@ -23,7 +23,11 @@ struct ServeArguments {
   std::vector<std::string> devices;
   // --size and its like: the key of --device and its value.
   std::map<std::string, std::string> shorthands;
+  // Of the same kind, but flags. ublk: empty when it is not given, "true" without an ID.
+  bool read_only = false;
+  std::string ublk;
   std::vector<std::string> nbd;
+  bool swap = false;
   // Empty: DIR/control.sock.
   std::string control;
   std::string max_connections = "256";
@@ -33,12 +37,20 @@ struct ServeArguments {
 struct ServeOptions {
   // At least one; names are unique.
   std::vector<control::DeviceSettings> devices;
-  // Besides the Unix socket NAME.nbd of each device, which is beside the control socket.
+  // Besides the Unix socket NAME.nbd of each device that NBD serves, which is beside the control
+  // socket.
   std::vector<nbd::Listener> listeners;
+  // The process is to be fit for serving swap.
+  bool swap = false;
   std::string control;
   std::uint32_t max_connections = 0;
   std::uint32_t handshake_timeout_ms = 0;
 };
+
+// Whether NBD clients get at the device: a block device of the kernel is served by NBD only when an
+// address is given.
+[[nodiscard]] bool is_nbd_export(const ServeOptions& options,
+                                 const control::DeviceSettings& device) noexcept;
 
 Result<ServeOptions> parse_serve_options(const ServeArguments& arguments);
 

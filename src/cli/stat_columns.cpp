@@ -6,14 +6,17 @@
 #include <cstdint>
 
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 
 #include "base/size.hpp"
+#include "os/device_users.hpp"
 
 namespace uzram::cli {
 namespace {
 
 constexpr std::array kColumns = {
     StatColumn{"NAME", false, "device name", "name"},
+    StatColumn{"NODE", false, "block device of the kernel; - for none", "node"},
     StatColumn{"DISKSIZE", true, "limit on the uncompressed amount of data", "disksize", true},
     StatColumn{"DATA", true, "uncompressed size of stored data", "orig_data_size", true},
     StatColumn{"COMPR", true, "compressed size of stored data", "compr_data_size", true},
@@ -23,9 +26,10 @@ constexpr std::array kColumns = {
     StatColumn{"TOTAL", true, "memory of the pool, fragmentation included", "mem_used_total", true},
     StatColumn{"MEM-LIMIT", true, "limit on TOTAL; 0 is none", "mem_limit", true},
     StatColumn{"MEM-USED", true, "high-water mark of TOTAL", "mem_used_max", true},
+    StatColumn{"RESERVE", true, "memory kept free for writes, part of TOTAL", "reserve", true},
     StatColumn{"MIGRATED", true, "pages given back by compaction", "pages_compacted"},
     StatColumn{"COMP-RATIO", true, "DATA/TOTAL; - while the pool is empty", "comp_ratio"},
-    StatColumn{"MOUNTPOINT", false, "empty: NBD exports are mounted by clients", ""},
+    StatColumn{"MOUNTPOINT", false, "where NODE is mounted, or [SWAP]", "node"},
     StatColumn{"TABLE", true, "memory of the page table", "table_bytes", true},
     StatColumn{"HUGE", true, "incompressible pages, stored as they are", "huge_pages"},
     StatColumn{"MODE", false, "who does the work: nowait, async or auto", "mode"},
@@ -33,7 +37,9 @@ constexpr std::array kColumns = {
     StatColumn{"EXPORTS", false, "where clients connect, separated by commas", "exports"},
 };
 
-constexpr std::string_view kDefault = "NAME,ALGORITHM,DISKSIZE,DATA,COMPR,TOTAL,STREAMS,MOUNTPOINT";
+constexpr std::string_view kMountPoint = "MOUNTPOINT";
+constexpr std::string_view kDefault =
+    "NAME,NODE,ALGORITHM,DISKSIZE,DATA,COMPR,TOTAL,STREAMS,MOUNTPOINT";
 
 char upper(char letter) noexcept {
   return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter;
@@ -54,6 +60,15 @@ std::string ratio_text(double ratio) {
   const auto end =
       std::to_chars(room.data(), room.data() + room.size(), ratio, std::chars_format::fixed, 2);
   return std::string(room.data(), end.ptr);
+}
+
+// As this process sees it: the server may not see the mounts of its own devices.
+std::string mount_point_of(const nlohmann::ordered_json& node) {
+  struct stat status {};
+  const bool known = node.is_string() &&
+                     ::stat(node.get_ref<const std::string&>().c_str(), &status) == 0 &&
+                     S_ISBLK(status.st_mode);
+  return known ? os::mount_point(status.st_rdev) : std::string();
 }
 
 std::string joined(const nlohmann::ordered_json& list) {
@@ -97,14 +112,14 @@ Result<std::vector<const StatColumn*>> select_columns(std::string_view list) {
 
 Result<std::string> cell_of(const StatColumn& column, const nlohmann::ordered_json& device,
                             bool bytes) {
-  if (column.field.empty()) {
-    return std::string();
-  }
   const auto found = device.find(column.field);
   if (found == device.end()) {
     return Error{Errc::invalid_argument, 0,
                  "answer of the server: a device has no field \"" + std::string(column.field) +
                      "\"; expected a server of this version"};
+  }
+  if (column.name == kMountPoint) {
+    return mount_point_of(*found);
   }
   if (found->is_string()) {
     return found->get<std::string>();

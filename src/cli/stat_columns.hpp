@@ -19,7 +19,7 @@ struct StatColumn {
   std::string_view name;
   bool right = false;
   std::string_view help;
-  // The field of the device object; none for a column that is always empty.
+  // The field of the device object that the cell is made of.
   std::string_view field;
   // Sizes are printed for people unless bytes are asked for; counts never are.
   bool is_size = false;

@@ -195,6 +195,7 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
   object["mem_used_total"] = stats.mem_used_total;
   object["mem_limit"] = stats.mem_limit;
   object["mem_used_max"] = stats.mem_used_max;
+  object["reserve"] = options.reserve_bytes;
   object["same_pages"] = stats.same_pages;
   object["pages_compacted"] = stats.pages_compacted;
   object["huge_pages"] = stats.huge_pages;
@@ -209,6 +210,11 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
         static_cast<double>(stats.orig_data_size) / static_cast<double>(stats.mem_used_total);
   } else {
     object["comp_ratio"] = nullptr;
+  }
+  if (entry.node.empty()) {
+    object["node"] = nullptr;
+  } else {
+    object["node"] = entry.node;
   }
   object["exports"] = entry.exports;
   return object;

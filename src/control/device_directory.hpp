@@ -22,6 +22,8 @@ struct DeviceEntry {
   std::string name;
   // Where clients reach it.
   std::vector<std::string> exports;
+  // The kernel's block device, such as /dev/ublkb0; empty when there is none.
+  std::string node{};
 };
 
 class DeviceDirectory {

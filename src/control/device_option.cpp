@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/option_value.hpp"
 #include "base/size.hpp"
 #include "codec/codec.hpp"
+#include "engine/reserve_option.hpp"
 
 namespace uzram::control {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
 constexpr std::uint32_t kMostStreams = 4096;
+// Minor numbers end there.
+constexpr std::uint32_t kLargestUblkId = (1U << 20) - 1;
 
 Result<void> set_name(DeviceSettings& device, std::string_view option, std::string_view value) {
   const bool clean = std::all_of(value.begin(), value.end(), [](char byte) {
@@ -49,15 +53,25 @@ Result<void> set_size(DeviceSettings& device, std::string_view option, std::stri
   return {};
 }
 
+// More than any machine has, and far from overflow.
+constexpr std::uint64_t kGreatestMemory = std::uint64_t{1} << 60;
+
 Result<void> set_mem_limit(DeviceSettings& device, std::string_view option,
                            std::string_view value) {
-  // More than any machine has, and far from overflow.
-  constexpr std::uint64_t kGreatest = std::uint64_t{1} << 60;
-  const auto bytes = parse_rounded(option, value, kGreatest);
+  const auto bytes = parse_rounded(option, value, kGreatestMemory);
   if (!bytes) {
     return bytes.error();
   }
   device.options.mem_limit_bytes = *bytes;
+  return {};
+}
+
+Result<void> set_reserve(DeviceSettings& device, std::string_view option, std::string_view value) {
+  const auto bytes = parse_rounded(option, value, kGreatestMemory);
+  if (!bytes) {
+    return bytes.error();
+  }
+  device.options.reserve_bytes = *bytes;
   return {};
 }
 
@@ -95,6 +109,56 @@ Result<void> set_block_size(DeviceSettings& device, std::string_view option,
     return refuse_option(option, value, "512 or 4096");
   }
   device.logical_block_bytes = value == "512" ? 512 : 4096;
+  return {};
+}
+
+Result<void> set_read_only(DeviceSettings& device, std::string_view option,
+                           std::string_view value) {
+  if (!value.empty()) {
+    return refuse_option(option, value, "no value");
+  }
+  device.read_only = true;
+  return {};
+}
+
+Result<void> set_ublk(DeviceSettings& device, std::string_view option, std::string_view value) {
+  std::uint32_t id = 0;
+  if (!value.empty()) {
+    if (!take_number(value, id) || id > kLargestUblkId) {
+      return refuse_option(option, value,
+                           "the N of /dev/ublkbN, or nothing for the first free one");
+    }
+    device.ublk_options.id = id;
+  }
+  device.ublk = true;
+  return {};
+}
+
+Result<void> set_queues(DeviceSettings& device, std::string_view option, std::string_view value) {
+  if (!take_number(value, device.ublk_options.queues) ||
+      device.ublk_options.queues > ublk::kMostQueues) {
+    return refuse_option(option, value, "a number from 1 to 4096, or 0 for one per CPU");
+  }
+  return {};
+}
+
+Result<void> set_depth(DeviceSettings& device, std::string_view option, std::string_view value) {
+  std::uint32_t& depth = device.ublk_options.depth;
+  if (!take_number(value, depth) || depth == 0 || depth > ublk::kDeepest) {
+    return refuse_option(option, value, "a number from 1 to 4096");
+  }
+  return {};
+}
+
+Result<void> set_max_io(DeviceSettings& device, std::string_view option, std::string_view value) {
+  const auto bytes = parse_rounded(option, value, ublk::kLargestMaxIoBytes);
+  if (!bytes) {
+    return bytes.error();
+  }
+  if (*bytes == 0) {
+    return refuse_option(option, value, "a size from 4K to 32M");
+  }
+  device.ublk_options.max_io_bytes = static_cast<std::uint32_t>(*bytes);
   return {};
 }
 
@@ -139,16 +203,36 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
   if (key == "mem-limit") {
     return set_mem_limit(device, option, value);
   }
+  if (key == "reserve") {
+    return set_reserve(device, option, value);
+  }
   if (key == "max-comp-streams") {
     return set_streams(device, option, value);
   }
   if (key == "block-size") {
     return set_block_size(device, option, value);
   }
+  if (key == "read-only") {
+    return set_read_only(device, option, value);
+  }
+  if (key == "ublk") {
+    return set_ublk(device, option, value);
+  }
+  if (key == "queues") {
+    return set_queues(device, option, value);
+  }
+  if (key == "depth") {
+    return set_depth(device, option, value);
+  }
+  if (key == "max-io") {
+    return set_max_io(device, option, value);
+  }
   return Error{
       Errc::invalid_argument, 0,
       std::string(option) + ": there is no such key; expected " + std::string(kDeviceKeys)};
 }
+
+bool is_flag_key(std::string_view key) noexcept { return key == "read-only" || key == "ublk"; }
 
 Result<void> finish_device(DeviceSettings& device, std::size_t index) {
   DeviceOptions& options = device.options;
@@ -164,6 +248,19 @@ Result<void> finish_device(DeviceSettings& device, std::size_t index) {
         Errc::invalid_argument, 0,
         what + "workers " + std::to_string(options.workers) +
             " have nothing to do in mode nowait; expected mode async or auto, or no workers"};
+  }
+  const ublk::ServerOptions& kernel = device.ublk_options;
+  if (!device.ublk && (kernel.queues != 0 || kernel.depth != ublk::kDefaultDepth ||
+                       kernel.max_io_bytes != ublk::kDefaultMaxIoBytes)) {
+    return Error{Errc::invalid_argument, 0,
+                 what +
+                     "queues, depth and max-io are of a block device of the kernel; expected ublk "
+                     "with them, or none of them"};
+  }
+  if (auto checked = engine::check_reserve(options); !checked) {
+    Error error = std::move(checked).error();
+    error.message.insert(0, what);
+    return error;
   }
   // The registry words what is wrong with a level, as it knows the range.
   if (const auto made = codec::make(options.algorithm, options.level, options.page_size_bytes);
@@ -188,11 +285,10 @@ Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
       return Error{Errc::invalid_argument, 0, option + ": given twice; expected it once"};
     }
     seen.push_back(key);
-    if (key == "read-only") {
-      if (equals != std::string_view::npos) {
-        return refuse_option(option, item.substr(equals + 1), "no value");
+    if (equals == std::string_view::npos && is_flag_key(key)) {
+      if (auto set = set_device_key(device, option, key, {}); !set) {
+        return set.error();
       }
-      device.read_only = true;
     } else if (equals == std::string_view::npos) {
       return Error{Errc::invalid_argument, 0,
                    "--device \"" + std::string(item) +

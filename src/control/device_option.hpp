@@ -16,20 +16,30 @@
 #include "uzram/device.hpp"
 #include "uzram/error.hpp"
 
+#include "frontend/ublk/server.hpp"
+
 namespace uzram::control {
 
 struct DeviceSettings {
   DeviceOptions options;
   std::uint32_t logical_block_bytes = 4096;
   bool read_only = false;
+  // As a block device of the kernel, too: its ID, queues, depth and largest request. What is above
+  // holds for it as well.
+  bool ublk = false;
+  ublk::ServerOptions ublk_options{};
 };
 
 // The keys of this build, for help and messages.
 inline constexpr std::string_view kDeviceKeys =
-    "name, size, algorithm, level, mode, workers, background, mem-limit, "
-    "max-comp-streams, block-size, read-only";
+    "name, size, algorithm, level, mode, workers, background, mem-limit, reserve, "
+    "max-comp-streams, block-size, read-only, ublk, queues, depth, max-io";
 
-// Sets one key. `option` is how messages call it: "--size" or "--device size".
+// Whether the key says something without a value, too: "read-only", "ublk".
+[[nodiscard]] bool is_flag_key(std::string_view key) noexcept;
+
+// Sets one key. `option` is how messages call it: "--size" or "--device size". A flag without a value
+// has an empty one.
 Result<void> set_device_key(DeviceSettings& device, std::string_view option, std::string_view key,
                             std::string_view value);
 

@@ -7,6 +7,7 @@
 
 #include "base/size.hpp"
 #include "engine/device_impl.hpp"
+#include "engine/reserve_option.hpp"
 
 namespace uzram {
 namespace {
@@ -31,6 +32,9 @@ Result<void> check_options(const DeviceOptions& options) {
   if (options.max_comp_streams > kMaxCompStreams) {
     return invalid(options, "max_comp_streams " + std::to_string(options.max_comp_streams) +
                                 ": expected 0 (one per CPU) to " + std::to_string(kMaxCompStreams));
+  }
+  if (auto checked = engine::check_reserve(options); !checked) {
+    return invalid(options, checked.error().message);
   }
   return {};
 }
@@ -74,12 +78,14 @@ Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   DeviceOptions filled = options;
   filled.level = (*streams)->codec().level();
   engine::Room& room = engine::Room::process();
-  auto table = engine::PageTable::create(options.name, header_of(filled), room);
+  const std::uint32_t kept_spans = engine::reserve_spans_of(options);
+  filled.reserve_bytes = std::uint64_t{kept_spans} * engine::kSpanBytes;
+  auto table = engine::PageTable::create(options.name, header_of(filled), room, kept_spans != 0);
   if (!table) {
     return std::move(table).error();
   }
-  auto pool =
-      engine::Pool::create(options.name, options.page_size_bytes, options.mem_limit_bytes, room);
+  auto pool = engine::Pool::create(options.name, options.page_size_bytes, options.mem_limit_bytes,
+                                   room, kept_spans);
   if (!pool) {
     return std::move(pool).error();
   }

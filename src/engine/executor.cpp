@@ -383,6 +383,11 @@ Result<void> Executor::set_mode(Mode mode, std::uint32_t workers) {
       chores_reserved_ = threads;
     }
     backlog_.open(threads);
+  } else if (mode == Mode::automatic && device_.options.reserve_bytes != 0) {
+    // Left to themselves they start when a submitter first wants them.
+    if (Result<void> started = workers_->start(workers_->cpus()); !started) {
+      return started;
+    }
   }
   mode_.store(mode, std::memory_order_relaxed);
   workers_set_.store(workers, std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "os/background_thread.hpp"
 #include "os/futex.hpp"
+#include "os/swap_fitness.hpp"
 
 namespace uzram::engine {
 
@@ -63,6 +64,9 @@ void Housekeeper::start() noexcept {
 }
 
 void Housekeeper::serve() noexcept {
+  if (os::memory_is_locked()) {
+    os::take_stack();
+  }
   never_preempt_on_wakeup();
   std::uint32_t avoided = ~std::uint32_t{0};
   while (!stopping_.load(std::memory_order_seq_cst)) {

@@ -124,7 +124,7 @@ bool PageStore::compact_spans(std::uint32_t max_spans) noexcept {
   }
   {
     PoolCache cache(*pool_);
-    cache.set_fresh_only(true);
+    cache.set_compacting(true);
     FreeBatch batch(*pool_);
     move_victims(cache, batch);
     batch.flush();
@@ -149,7 +149,7 @@ void PageStore::move_victims(PoolCache& cache, FreeBatch& batch) noexcept {
         continue;
       }
       // No empty spans to pack into, at the limit for example: fill the holes of other spans.
-      cache.set_fresh_only(false);
+      cache.set_compacting(false);
       if (move_object(entry, cache, batch) != Errc::ok) {
         too_large_bytes = seen.size();
       }

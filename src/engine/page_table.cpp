@@ -11,7 +11,7 @@
 namespace uzram::engine {
 
 Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, Header header,
-                                                     Room& room) {
+                                                     Room& room, bool whole) {
   const std::uint64_t pages = header.disksize_bytes / header.page_size_bytes;
   const std::uint64_t stretches = (pages + kStretchPages - 1) / kStretchPages;
   const std::uint64_t summary_bytes = round_up(round_up(stretches, 64) / 8, kTablePageBytes);
@@ -22,7 +22,7 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
   header.place_unit_bytes = kPlaceUnit;
   header.stretch_pages = kStretchPages;
 
-  auto table = std::unique_ptr<PageTable>(new PageTable(room));
+  auto table = std::unique_ptr<PageTable>(new PageTable(room, whole));
   auto file = os::MemoryFile::create("uzram-table:" + name);
   if (!file) {
     return std::move(file).error();
@@ -38,11 +38,14 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
     return system_error("device " + name + ": cannot map its table of " + format_size(size), errno);
   }
   std::byte* const base = table->mapping_.data();
-  if (const Room::Grant grant = room.ask(header.table_offset);
-      !grant || table->file_.take_room(base, 0, header.table_offset) != Errc::ok) {
-    return Error{Errc::no_space, 0,
-                 "device " + name + ": no memory for its header and summary (" +
-                     format_size(header.table_offset) + "); free some or raise the limit"};
+  const std::uint64_t taken = whole ? size : header.table_offset;
+  if (const Room::Grant grant = room.ask(taken);
+      !grant || table->file_.take_room(base, 0, taken) != Errc::ok) {
+    return Error{
+        Errc::no_space, 0,
+        "device " + name + ": no memory for " +
+            (whole ? "its table, which a reserve needs whole (" : "its header and summary (") +
+            format_size(taken) + "); free some or raise the limit"};
   }
   table->header_ = reinterpret_cast<Header*>(base);
   *table->header_ = header;
@@ -65,6 +68,10 @@ std::uint64_t PageTable::next_holding(std::uint64_t from, std::uint64_t end) con
 }
 
 Errc PageTable::prepare_slow(std::uint64_t stretch) noexcept {
+  if (whole_) {
+    set_summary(stretch);
+    return Errc::ok;
+  }
   const std::uint64_t offset = table_offset_ + stretch * kTablePageBytes;
   if (const Room::Grant grant = room_.ask(kTablePageBytes);
       !grant || file_.take_room(mapping_.data() + offset, offset, kTablePageBytes) != Errc::ok) {
@@ -96,7 +103,8 @@ bool PageTable::try_release(std::uint64_t stretch) noexcept {
   }
   summary_[stretch / 64].fetch_and(~(std::uint64_t{1} << (stretch % 64)),
                                    std::memory_order_seq_cst);
-  if (file_.give_back(table_offset_ + stretch * kTablePageBytes, kTablePageBytes) != Errc::ok) {
+  if (whole_ ||
+      file_.give_back(table_offset_ + stretch * kTablePageBytes, kTablePageBytes) != Errc::ok) {
     // The page stays, empty and unlocked; the next write in the stretch sets the bit again.
     for (std::uint32_t i = 0; i < kStretchPages; ++i) {
       unlock_entry(first[i]);

@@ -6,7 +6,8 @@
 // Errors: prepare returns no_space when the system has no memory for a table page.
 // Threads: all members; lock rules of entries are in entry_lock.hpp.
 // Cost: an empty device holds header and summary (1 MiB at 16 TiB); a stretch that holds something
-// holds one system page more.
+// holds one system page more. A table can be taken whole, too: then no write needs memory for it,
+// and none goes back.
 // Invariants:
 // 1. A stretch with a clear bit reads as empty and its table page is not looked at.
 // 2. A bit is set before the first publish in its stretch (prepare) and looked at again after each
@@ -34,9 +35,10 @@ namespace uzram::engine {
 
 class PageTable {
  public:
-  // `header` gives page size, disk size, limit and codecs; the rest of it is filled in.
+  // `header` gives page size, disk size, limit and codecs; the rest of it is filled in. `whole`: all
+  // of the table's memory is taken now and kept.
   static Result<std::unique_ptr<PageTable>> create(const std::string& name, Header header,
-                                                   Room& room);
+                                                   Room& room, bool whole = false);
 
   static std::uint64_t stretch_of(PageIndex page) noexcept { return page >> kStretchShift; }
 
@@ -62,8 +64,8 @@ class PageTable {
       set_summary(stretch);
     }
   }
-  // Gives the table page of `stretch` back if all its entries are empty and unlocked. Returns
-  // whether it did.
+  // Gives the table page of `stretch` back, unless the table is kept whole, if all its entries are
+  // empty and unlocked. Returns whether it did.
   // REQUIRES: the caller holds no entry of the stretch locked.
   bool try_release(std::uint64_t stretch) noexcept;
 
@@ -74,7 +76,7 @@ class PageTable {
   [[nodiscard]] int fd() const noexcept { return file_.fd(); }
 
  private:
-  explicit PageTable(Room& room) noexcept : room_(room) {}
+  PageTable(Room& room, bool whole) noexcept : room_(room), whole_(whole) {}
 
   Errc prepare_slow(std::uint64_t stretch) noexcept;
   void set_summary(std::uint64_t stretch) noexcept {
@@ -82,6 +84,8 @@ class PageTable {
   }
 
   Room& room_;
+  // All of it is there, always.
+  const bool whole_;
   os::MemoryFile file_;
   os::Mapping mapping_;
   Header* header_ = nullptr;

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/size.hpp"
+
 namespace uzram::engine {
 namespace {
 
@@ -23,8 +25,9 @@ constexpr std::uint32_t kMinHoledSpans = 4;
 }  // namespace
 
 Result<std::unique_ptr<Pool>> Pool::create(const std::string& name, std::uint32_t page_size_bytes,
-                                           std::uint64_t mem_limit_bytes, Room& room) {
-  auto pool = std::unique_ptr<Pool>(new Pool(room, page_size_bytes, mem_limit_bytes));
+                                           std::uint64_t mem_limit_bytes, Room& room,
+                                           std::uint32_t kept_spans) {
+  auto pool = std::unique_ptr<Pool>(new Pool(room, page_size_bytes, mem_limit_bytes, kept_spans));
   auto file = os::MemoryFile::create("uzram-pool:" + name);
   if (!file) {
     return std::move(file).error();
@@ -32,10 +35,18 @@ Result<std::unique_ptr<Pool>> Pool::create(const std::string& name, std::uint32_
   pool->file_ = std::move(*file);
   pool->bases_ = std::make_unique<std::atomic<std::byte*>[]>(kMaxChunks);
   pool->chunks_.reserve(kMaxChunks);
-  const MutexLock lock(pool->mutex_);
-  pool->victims_.reserve(kMaxVictims);
-  for (auto& list : pool->lists_) {
-    list.fill(kNoSpan);
+  {
+    const MutexLock lock(pool->mutex_);
+    pool->victims_.reserve(kMaxVictims);
+    for (auto& list : pool->lists_) {
+      list.fill(kNoSpan);
+    }
+  }
+  if (pool->take_kept() != Errc::ok) {
+    return Error{Errc::no_space, 0,
+                 "device " + name + ": no memory for its reserve of " +
+                     format_size(std::uint64_t{kept_spans} * kSpanBytes) +
+                     "; free some, raise the limit of the control group or lower the reserve"};
   }
   return pool;
 }
@@ -79,7 +90,7 @@ std::uint32_t Pool::take(const Demand& demand, std::span<Extent16> out) noexcept
       const std::uint32_t before = reserve_spans_;
       taken = take_locked(demand, false, out);
       ++activity_;
-      runs_low = reserve_spans_ < before && reserve_spans_ < ahead_spans() / 2;
+      runs_low = reserve_spans_ < before && reserve_spans_ < kept_now() + ahead_spans() / 2;
     }
     if (runs_low && keeper_ != nullptr) {
       keeper_->pool_wants_care();
@@ -107,8 +118,7 @@ std::uint32_t Pool::take_locked(const Demand& demand, bool thorough,
                                 std::span<Extent16> out) noexcept {
   // Partly used spans are given out again once a sixty-fourth of the pool is free in them; before
   // that they are left to become wholly free by themselves.
-  const std::uint64_t slack_units =
-      std::uint64_t{present_spans_.load(std::memory_order_relaxed)} * (kSpanUnits / 64);
+  const std::uint64_t slack_units = std::uint64_t{working_spans()} * (kSpanUnits / 64);
   std::uint32_t taken = 0;
   thorough = thorough || demand.use == SpanUse::slots;
   if (!demand.fresh_only && (thorough || listed_free_units_ > slack_units)) {
@@ -186,6 +196,9 @@ std::uint32_t Pool::take_from_span(SpanIndex index, const Demand& demand, std::u
 }
 
 std::uint32_t Pool::take_from_reserve(const Demand& demand, std::span<Extent16> out) noexcept {
+  if (demand.compacting && reserve_spans_ <= compaction_leaves_) {
+    return 0;
+  }
   const SpanIndex index = pop_reserve();
   if (index == kNoSpan) {
     return 0;
@@ -245,17 +258,12 @@ void Pool::give_back(std::span<const Extent16> extents) noexcept {
   return_surplus(usual_reserve(), kReserveSlackSpans);
 }
 
-std::uint32_t Pool::ahead_spans() const noexcept {
-  return std::clamp(present_spans_.load(std::memory_order_relaxed) / 64, kMinAheadSpans,
-                    kMaxAheadSpans);
-}
-
 Pool::Holes Pool::holes() const noexcept {
-  const std::uint64_t present = present_spans_.load(std::memory_order_relaxed);
-  if (present < kMinHoleySpans || listed_free_units_ < present * (kSpanUnits / kSomeHolesShare)) {
+  const std::uint64_t spans = working_spans();
+  if (spans < kMinHoleySpans || listed_free_units_ < spans * (kSpanUnits / kSomeHolesShare)) {
     return Holes::few;
   }
-  return listed_free_units_ < present * (kSpanUnits / kManyHolesShare) ? Holes::some : Holes::many;
+  return listed_free_units_ < spans * (kSpanUnits / kManyHolesShare) ? Holes::some : Holes::many;
 }
 
 Pool::Health Pool::health() noexcept {
@@ -265,6 +273,7 @@ Pool::Health Pool::health() noexcept {
 
 std::uint32_t Pool::choose_victims(std::uint32_t max_spans) noexcept {
   const MutexLock lock(mutex_);
+  compaction_leaves_ = std::min<std::uint32_t>(reserve_spans_, kept_now());
   for (const SpanUse use : {SpanUse::objects, SpanUse::raw}) {
     auto& lists = lists_[static_cast<std::size_t>(use)];
     const std::size_t first = victims_.size();
@@ -332,7 +341,9 @@ std::uint32_t Pool::occupied_spans() const noexcept {
 
 std::uint64_t Pool::free_bytes() noexcept {
   const MutexLock lock(mutex_);
-  return (listed_free_units_ + std::uint64_t{reserve_spans_} * kSpanUnits) * kPlaceUnit;
+  const std::uint32_t reserve = reserve_spans_;
+  const std::uint64_t spans = reserve - std::min(reserve, kept_spans_);
+  return (listed_free_units_ + spans * kSpanUnits) * kPlaceUnit;
 }
 
 bool Pool::is_mostly_holes() const noexcept {
@@ -342,9 +353,7 @@ bool Pool::is_mostly_holes() const noexcept {
 }
 
 bool Pool::may_want_drain() const noexcept {
-  return present_spans_.load(std::memory_order_relaxed) <=
-             drain_below_spans_.load(std::memory_order_relaxed) &&
-         is_mostly_holes();
+  return working_spans() <= drain_below_spans_.load(std::memory_order_relaxed) && is_mostly_holes();
 }
 
 bool Pool::wants_drain() noexcept {
@@ -355,8 +364,8 @@ bool Pool::wants_drain() noexcept {
   if (!may_want_drain()) {
     return false;
   }
-  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-  drain_below_spans_.store(present - present / 8, std::memory_order_relaxed);
+  const std::uint32_t spans = working_spans();
+  drain_below_spans_.store(spans - spans / 8, std::memory_order_relaxed);
   return true;
 }
 

@@ -9,14 +9,20 @@
 // measurements.
 // Units: Place and lengths in units of 16 bytes; bytes where named.
 // Errors: no_space: over the limit, or the system has no memory.
+// Reserve: spans that are wholly free. Some are held ready because more are likely to be wanted
+// soon; besides, a pool can be made with a number of spans that are kept there for writes that find
+// the system without memory. What takes them needs no room from the system, nor does anybody who
+// holds the mutex meanwhile.
 // Threads: all members. One mutex, held for tens of nanoseconds an object and not while room is
-// taken or given back; only mapping a chunk, once for 64 MiB, is done under it.
-// Lock order: a cache's lock, then the pool's mutex.
+// taken or given back, or a chunk mapped; only room for more Span, 2 KiB for a MiB of objects, is
+// taken under it where nothing is kept in reserve.
+// Lock order: a cache's lock, then the mutex for adding chunks, then the pool's mutex.
 // Invariants: 1. Every unit of a present span is exactly one of: part of a stored object, held
 // by a cache, free in the map. 2. used_bytes is the sum of the spans that are not absent. 3.
 // Except for room exempt from it, used_bytes grows only while it stays within the limit.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -57,9 +63,11 @@ class PoolKeeper {
 
 class Pool {
  public:
+  // `kept_spans` are taken into the reserve at once, and kept there. Errors: no_space.
   static Result<std::unique_ptr<Pool>> create(const std::string& name,
                                               std::uint32_t page_size_bytes,
-                                              std::uint64_t mem_limit_bytes, Room& room);
+                                              std::uint64_t mem_limit_bytes, Room& room,
+                                              std::uint32_t kept_spans = 0);
 
   // Where the object at `place` is mapped.
   // REQUIRES: `place` was given out by this pool, or belongs to an entry of its device.
@@ -76,6 +84,8 @@ class Pool {
     std::uint32_t units = 0;
     // Only from spans that hold nothing yet: compaction packs densely.
     bool fresh_only = false;
+    // Leaves what is kept in reserve as it was when the compaction under way began.
+    bool compacting = false;
   };
   // Gives extents of free units; at least one is `demand.units` long. Returns their number, 0 when
   // there is no such room (no_space); the caller may drain the caches and try again.
@@ -89,8 +99,11 @@ class Pool {
   // or any more.
   void set_keeper(PoolKeeper* keeper) noexcept { keeper_ = keeper; }
   // Takes room from the system until the reserve is what it should be while the pool grows. Stops
-  // at the limit and where the system has no memory to give.
-  void grow_ahead() noexcept;
+  // at the limit and where the system has no memory to give; `scope`: whose limits count. Returns
+  // whether what is to be kept is there.
+  bool grow_ahead(Room::Scope scope = Room::Scope::system_too) noexcept;
+  // Whether some of the reserve is kept, as far as the limit leaves room.
+  [[nodiscard]] bool keeps_reserve() const noexcept { return kept_spans_ != 0; }
   // How much of the pool is holes between objects: hardly any; so many that it is worth compacting
   // while nothing else is done; so many that it is worth compacting at any time.
   enum class Holes : std::uint8_t { few, some, many };
@@ -122,9 +135,7 @@ class Pool {
   [[nodiscard]] std::uint32_t occupied_spans() const noexcept;
 
   [[nodiscard]] std::uint32_t page_units() const noexcept { return page_units_; }
-  void set_limit(std::uint64_t bytes) noexcept {
-    limit_bytes_.store(bytes, std::memory_order_relaxed);
-  }
+  void set_limit(std::uint64_t bytes) noexcept;
   [[nodiscard]] std::uint64_t limit_bytes() const noexcept {
     return limit_bytes_.load(std::memory_order_relaxed);
   }
@@ -133,7 +144,7 @@ class Pool {
   }
   [[nodiscard]] std::uint64_t used_max_bytes() const noexcept;
   void reset_used_max() noexcept;
-  // Free units that could be given out, in bytes.
+  // Free units that could be given out without the reserve that is kept, in bytes.
   [[nodiscard]] std::uint64_t free_bytes() noexcept;
   // Whether half of the pool is holes: what caches hold of a span then keeps much from going back.
   // A guess, without the mutex.
@@ -161,7 +172,8 @@ class Pool {
   // beside it.
   static constexpr std::uint32_t kLargeFromSpans = 512;
   static constexpr std::uint32_t kMinReserveSpans = 4;
-  // What the keeper holds in reserve, as far as a sixty-fourth of the pool goes.
+  // What the keeper holds in reserve, as far as a sixty-fourth of the pool goes, besides what is kept
+  // there anyway.
   static constexpr std::uint32_t kMinAheadSpans = 8;
   static constexpr std::uint32_t kMaxAheadSpans = 64;
   // Holes are some from a thirty-second of the pool on, and many from a twelfth; smaller pools than
@@ -175,8 +187,12 @@ class Pool {
     std::uint32_t count = 0;
   };
 
-  Pool(Room& room, std::uint32_t page_size_bytes, std::uint64_t mem_limit_bytes) noexcept
-      : room_(room), page_units_(units_for(page_size_bytes)), limit_bytes_(mem_limit_bytes) {}
+  Pool(Room& room, std::uint32_t page_size_bytes, std::uint64_t mem_limit_bytes,
+       std::uint32_t kept_spans) noexcept
+      : room_(room),
+        page_units_(units_for(page_size_bytes)),
+        kept_spans_(kept_spans),
+        limit_bytes_(mem_limit_bytes) {}
 
   Span& span_at(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_) {
     return chunks_[index / kSpansPerChunk]->spans[index % kSpansPerChunk];
@@ -196,9 +212,16 @@ class Pool {
   void unlink_reserve(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_);
   // The first span of a whole group that leaves the reserve. REQUIRES: there is one.
   SpanIndex pop_reserved_group() noexcept UZRAM_REQUIRES(mutex_);
-  // What the keeper holds ready while the pool grows.
+  // Spans of the pool, but for those that are kept in reserve.
+  [[nodiscard]] std::uint32_t working_spans() const noexcept {
+    const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+    return present - std::min(present, kept_spans_);
+  }
+  // What is to be kept in reserve now: no more than what is stored leaves of the limit.
+  [[nodiscard]] std::uint32_t kept_now() const noexcept;
+  // What the keeper holds ready besides while the pool grows.
   [[nodiscard]] std::uint32_t ahead_spans() const noexcept;
-  // What is no surplus while the device is in use.
+  // What is no surplus while the device is in use, besides what is kept.
   [[nodiscard]] std::uint32_t usual_reserve() const noexcept {
     return keeper_ == nullptr ? kMinReserveSpans : ahead_spans();
   }
@@ -227,11 +250,21 @@ class Pool {
   // Takes more spans from the system: into the reserve, or one for slots, which nobody else may
   // use.
   Errc grow(SpanUse use) noexcept;
+  // The same, at most `most` spans. Errors: no_space.
+  Errc grow_by(SpanUse use, std::uint32_t most,
+               Room::Scope scope = Room::Scope::system_too) noexcept;
+  // Takes what is to be kept in reserve. Errors: no_space.
+  Errc take_kept() noexcept;
   // Takes memory for the claimed spans. Errors: no_space; then they are absent again.
-  Errc populate(SpanRange range) noexcept;
+  Errc populate(SpanRange range, Room::Scope scope) noexcept;
   // As many absent spans as growing for `use` should take, at most `most` and what the limit
   // allows.
-  SpanRange claim(SpanUse use, std::uint32_t most) noexcept;
+  SpanRange claim(SpanUse use, std::uint32_t most, Room::Scope scope) noexcept;
+  // How many spans growing should take; 0: the limit allows none.
+  std::uint32_t growth(SpanUse use, std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
+  // Whether a chunk has absent spans; first_absent_chunk_ is the first that has.
+  bool has_absent() noexcept UZRAM_REQUIRES(mutex_);
+  // REQUIRES: has_absent(); most is not 0.
   SpanRange claim_absent(std::uint32_t most) noexcept UZRAM_REQUIRES(mutex_);
   // Absent spans of one chunk become claimed.
   SpanRange claim_of_chunk(std::uint32_t number, std::uint32_t first, std::uint32_t count) noexcept
@@ -242,13 +275,16 @@ class Pool {
   void give_up(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
   // The spans are absent again.
   void unclaim(SpanRange range) noexcept UZRAM_REQUIRES(mutex_);
-  Errc add_chunk() noexcept UZRAM_REQUIRES(mutex_);
-  Errc know_spans(Chunk& chunk, std::uint32_t count) noexcept UZRAM_REQUIRES(mutex_);
+  // Adds the chunk of that number unless somebody else has. Errors: no_space.
+  Errc add_chunk(std::size_t number, Room::Scope scope) noexcept;
+  // REQUIRES: the mutex is held, or nobody else knows the chunk.
+  Errc know_spans(Chunk& chunk, std::uint32_t count, Room::Scope scope) noexcept;
 
   // Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger
   // ones cost hardly less for each page, and hold up whoever gives them back.
   static constexpr std::uint32_t kReserveSlackSpans = 16;
-  // Gives back what the reserve need not keep once it has `slack` spans more than that.
+  // Gives back what is beyond the reserve that is kept and the greater of `least` and a sixty-fourth
+  // of the pool, once there are `slack` spans more than that.
   void return_surplus(std::uint32_t least, std::uint32_t slack) noexcept;
   std::uint32_t surplus(std::uint32_t least, std::uint32_t slack, std::span<SpanIndex> out) noexcept
       UZRAM_REQUIRES(mutex_);
@@ -260,6 +296,8 @@ class Pool {
   std::atomic<bool> told_of_holes_{false};
   os::MemoryFile file_;
   const std::uint32_t page_units_;
+  // What the reserve is to hold at least.
+  const std::uint32_t kept_spans_;
   std::atomic<std::uint64_t> limit_bytes_;
   std::atomic<std::uint32_t> present_spans_{0};
   std::atomic<std::uint32_t> present_max_{0};
@@ -269,6 +307,8 @@ class Pool {
   // Mapped address of each chunk; written once.
   std::unique_ptr<std::atomic<std::byte*>[]> bases_;
 
+  // For adding chunks, one after the other.
+  Mutex growth_mutex_;
   mutable Mutex mutex_;
   // Never shrinks; reserved for kMaxChunks, so that is_victim may read while it grows.
   std::vector<std::unique_ptr<Chunk>> chunks_;
@@ -283,6 +323,8 @@ class Pool {
   SpanIndex loose_reserve_ UZRAM_GUARDED_BY(mutex_) = kNoSpan;
   // Changed under the mutex only.
   std::atomic<std::uint32_t> reserve_spans_ = 0;
+  // The least that a compaction leaves of the reserve.
+  std::uint32_t compaction_leaves_ UZRAM_GUARDED_BY(mutex_) = 0;
   // No chunk below this one has absent spans.
   std::uint32_t first_absent_chunk_ UZRAM_GUARDED_BY(mutex_) = 0;
   std::vector<SpanIndex> victims_ UZRAM_GUARDED_BY(mutex_);

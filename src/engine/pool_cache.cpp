@@ -98,7 +98,8 @@ Errc PoolCache::refill(std::uint32_t units) noexcept {
     return_extents();
   }
   std::array<Extent16, kRefillExtents> extents;
-  const std::uint32_t count = pool_.take({SpanUse::objects, units, fresh_only_}, extents);
+  const std::uint32_t count =
+      pool_.take({SpanUse::objects, units, fresh_only_, compacting_}, extents);
   for (std::uint32_t i = 0; i < count; ++i) {
     put(extents[i]);
   }
@@ -119,7 +120,7 @@ Errc PoolCache::allocate_single(Singles& singles, SpanUse use, std::uint32_t uni
     if (pending_count_ != 0) {
       flush_frees();
     }
-    singles.count = pool_.take({use, units, fresh_only_}, singles.extents);
+    singles.count = pool_.take({use, units, fresh_only_, compacting_}, singles.extents);
     if (singles.count == 0) {
       return Errc::no_space;
     }

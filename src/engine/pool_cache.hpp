@@ -38,8 +38,12 @@ class PoolCache {
   void free(Place place, std::uint32_t units) noexcept;
   // Brings everything held back to the pool.
   void drain() noexcept;
-  // From now on objects come from spans that held nothing before (compaction), or again from any.
-  void set_fresh_only(bool fresh_only) noexcept { fresh_only_ = fresh_only; }
+  // From now on the cache is compaction's: room comes from spans that held nothing before, or from
+  // any, and leaves the reserve that is kept alone.
+  void set_compacting(bool fresh_only) noexcept {
+    compacting_ = true;
+    fresh_only_ = fresh_only;
+  }
 
  private:
   static constexpr std::uint32_t kExactBins = 256;
@@ -69,6 +73,7 @@ class PoolCache {
   void return_extents() noexcept;
 
   Pool& pool_;
+  bool compacting_ = false;
   bool fresh_only_ = false;
   std::uint8_t pending_count_ = 0;
   Node free_nodes_ = 0;

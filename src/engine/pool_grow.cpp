@@ -17,57 +17,86 @@ static_assert(kGroupSpans == 32);
 
 Errc Pool::grow(SpanUse use) noexcept {
   // Close to the end of the system's memory the smallest piece may still be had.
-  for (const std::uint32_t most : {kMaxGrowSpans, std::uint32_t{1}}) {
-    const SpanRange range = claim(use, most);
-    if (range.count == 0) {
+  return grow_by(use, kMaxGrowSpans) == Errc::ok ? Errc::ok : grow_by(use, 1);
+}
+
+Errc Pool::grow_by(SpanUse use, std::uint32_t most, Room::Scope scope) noexcept {
+  const SpanRange range = claim(use, most, scope);
+  if (range.count == 0) {
+    return Errc::no_space;
+  }
+  const Errc populated = populate(range, scope);
+  const MutexLock lock(mutex_);
+  if (populated != Errc::ok) {
+    give_up(range);
+    return populated;
+  }
+  install(range, use);
+  return Errc::ok;
+}
+
+bool Pool::grow_ahead(Room::Scope scope) noexcept {
+  const auto lacks = [this](std::uint32_t besides) {
+    const MutexLock lock(mutex_);
+    return reserve_spans_ < kept_now() + besides;
+  };
+  while (lacks(ahead_spans())) {
+    if (grow_by(SpanUse::objects, kMaxGrowSpans, scope) != Errc::ok &&
+        (!lacks(0) || grow_by(SpanUse::objects, 1, scope) != Errc::ok)) {
+      break;
+    }
+  }
+  return !lacks(0);
+}
+
+Errc Pool::take_kept() noexcept {
+  // Before any of it is taken, not when the machine has nothing left.
+  if (const Room::Grant grant = room_.ask(std::uint64_t{kept_spans_} * kSpanBytes); !grant) {
+    return Errc::no_space;
+  }
+  for (std::uint32_t taken = 0; taken < kept_spans_;) {
+    if (grow_by(SpanUse::objects, std::min(kept_spans_ - taken, kMaxGrowSpans)) != Errc::ok) {
       return Errc::no_space;
     }
-    const Errc populated = populate(range);
-    const MutexLock lock(mutex_);
-    if (populated == Errc::ok) {
-      install(range, use);
-      return Errc::ok;
-    }
-    give_up(range);
+    taken = reserve_spans_.load(std::memory_order_relaxed);
   }
-  return Errc::no_space;
+  return Errc::ok;
 }
 
-void Pool::grow_ahead() noexcept {
-  const auto is_low = [this] {
-    const MutexLock lock(mutex_);
-    return reserve_spans_ < ahead_spans();
-  };
-  while (is_low()) {
-    const SpanRange range = claim(SpanUse::objects, kMaxGrowSpans);
-    if (range.count == 0) {
-      return;
+Pool::SpanRange Pool::claim(SpanUse use, std::uint32_t most, Room::Scope scope) noexcept {
+  for (;;) {
+    std::size_t chunks = 0;
+    {
+      const MutexLock lock(mutex_);
+      const std::uint32_t count = growth(use, most);
+      if (count == 0) {
+        return {};
+      }
+      if (has_absent()) {
+        return claim_absent(count);
+      }
+      chunks = chunks_.size();
     }
-    const Errc populated = populate(range);
-    const MutexLock lock(mutex_);
-    if (populated != Errc::ok) {
-      give_up(range);
-      return;
+    if (add_chunk(chunks, scope) != Errc::ok) {
+      return {};
     }
-    install(range, SpanUse::objects);
   }
 }
 
-Pool::SpanRange Pool::claim(SpanUse use, std::uint32_t most) noexcept {
-  const MutexLock lock(mutex_);
-  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+std::uint32_t Pool::growth(SpanUse use, std::uint32_t most) noexcept {
   if (use == SpanUse::slots) {
-    return claim_absent(1);
+    return 1;
   }
-  std::uint64_t want =
-      std::min(present >= kLargeFromSpans ? kGroupSpans
-                                          : std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans),
-               most);
+  const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
+  std::uint64_t want = std::min(std::max(present, kept_spans_) >= kLargeFromSpans
+                                    ? kGroupSpans
+                                    : std::clamp(present / 128, kMinGrowSpans, kMaxGrowSpans),
+                                most);
   if (const std::uint64_t limit = limit_bytes(); limit != 0) {
     const std::uint64_t used = std::uint64_t{present} * kSpanBytes;
     want = std::min(want, limit > used ? (limit - used) / kSpanBytes : 0);
   }
-  return claim_absent(static_cast<std::uint32_t>(want));
+  return static_cast<std::uint32_t>(want);
 }
 
 void Pool::install(SpanRange range, SpanUse use) noexcept {
@@ -87,17 +116,18 @@ void Pool::install(SpanRange range, SpanUse use) noexcept {
     }
   }
   moving_spans_.fetch_sub(range.count, std::memory_order_release);
+  drain_below_spans_.store(
+      std::max(drain_below_spans_.load(std::memory_order_relaxed), working_spans()),
+      std::memory_order_relaxed);
   const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-  drain_below_spans_.store(std::max(drain_below_spans_.load(std::memory_order_relaxed), present),
-                           std::memory_order_relaxed);
   present_max_.store(std::max(present_max_.load(std::memory_order_relaxed), present),
                      std::memory_order_relaxed);
 }
 
-Errc Pool::populate(SpanRange range) noexcept {
+Errc Pool::populate(SpanRange range, Room::Scope scope) noexcept {
   const std::uint64_t offset = std::uint64_t{range.first} * kSpanBytes;
   const std::size_t size = std::size_t{range.count} * kSpanBytes;
-  const Room::Grant grant = room_.ask(size);
+  const Room::Grant grant = room_.ask(size, scope);
   if (!grant) {
     return Errc::no_space;
   }
@@ -114,17 +144,15 @@ Errc Pool::populate(SpanRange range) noexcept {
   return Errc::ok;
 }
 
-// Spans count as present from here on, so that threads that grow at once keep the limit together.
-Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
-  if (most == 0) {
-    return {};
-  }
+bool Pool::has_absent() noexcept {
   while (first_absent_chunk_ < chunks_.size() && chunks_[first_absent_chunk_]->absent_spans == 0) {
     ++first_absent_chunk_;
   }
-  if (first_absent_chunk_ == chunks_.size() && add_chunk() != Errc::ok) {
-    return {};
-  }
+  return first_absent_chunk_ < chunks_.size();
+}
+
+// Spans count as present from here on, so that threads that grow at once keep the limit together.
+Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
   if (most == kGroupSpans) {
     for (std::size_t number = first_absent_chunk_; number < chunks_.size(); ++number) {
       const Chunk& chunk = *chunks_[number];
@@ -153,7 +181,7 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
 Pool::SpanRange Pool::claim_of_chunk(std::uint32_t number, std::uint32_t first,
                                      std::uint32_t count) noexcept {
   Chunk& chunk = *chunks_[number];
-  if (know_spans(chunk, first + count) != Errc::ok) {
+  if (know_spans(chunk, first + count, Room::Scope::system_too) != Errc::ok) {
     return {};
   }
   for (std::uint32_t i = first; i < first + count; ++i) {
@@ -184,11 +212,18 @@ void Pool::unclaim(SpanRange range) noexcept {
   present_spans_.fetch_sub(range.count, std::memory_order_relaxed);
 }
 
-Errc Pool::add_chunk() noexcept {
-  if (chunks_.size() == kMaxChunks) {
+Errc Pool::add_chunk(std::size_t number, Room::Scope scope) noexcept {
+  const MutexLock growing(growth_mutex_);
+  {
+    const MutexLock lock(mutex_);
+    if (chunks_.size() != number) {
+      return Errc::ok;
+    }
+  }
+  if (number == kMaxChunks) {
     return Errc::no_space;
   }
-  const std::uint64_t offset = chunks_.size() * kChunkBytes;
+  const std::uint64_t offset = number * kChunkBytes;
   auto chunk = std::unique_ptr<Chunk>(new (std::nothrow) Chunk);
   if (chunk == nullptr || file_.resize(offset + kChunkBytes) != Errc::ok) {
     return Errc::no_space;
@@ -201,19 +236,24 @@ Errc Pool::add_chunk() noexcept {
   }
   chunk->spans = reinterpret_cast<Span*>(chunk->span_memory.data());
   chunk->absent.fill(~std::uint64_t{0});
-  bases_[chunks_.size()].store(chunk->memory.data(), std::memory_order_release);
+  // Whoever claims spans later holds the mutex, for which writers wait.
+  if (keeps_reserve() && know_spans(*chunk, kSpansPerChunk, scope) != Errc::ok) {
+    return Errc::no_space;
+  }
+  const MutexLock lock(mutex_);
+  bases_[number].store(chunk->memory.data(), std::memory_order_release);
   chunks_.push_back(std::move(chunk));
   return Errc::ok;
 }
 
-Errc Pool::know_spans(Chunk& chunk, std::uint32_t count) noexcept {
+Errc Pool::know_spans(Chunk& chunk, std::uint32_t count, Room::Scope scope) noexcept {
   if (count <= chunk.known_spans) {
     return Errc::ok;
   }
   const std::size_t from = round_up(chunk.known_spans * sizeof(Span), os::kSystemPage);
   const std::size_t to = round_up(count * sizeof(Span), os::kSystemPage);
   if (from < to) {
-    const Room::Grant grant = room_.ask(to - from);
+    const Room::Grant grant = room_.ask(to - from, scope);
     if (!grant || os::take_private_room(chunk.span_memory.data() + from, to - from) != Errc::ok) {
       return Errc::no_space;
     }

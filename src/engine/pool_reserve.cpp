@@ -18,6 +18,32 @@ constexpr SpanIndex first_of_group(SpanIndex index) noexcept {
 
 }  // namespace
 
+void Pool::set_limit(std::uint64_t bytes) noexcept {
+  limit_bytes_.store(bytes, std::memory_order_relaxed);
+  if (!keeps_reserve()) {
+    return;
+  }
+  // A lower limit leaves less to be kept, a higher one more to be filled.
+  trim_to_reserve();
+  if (keeper_ != nullptr) {
+    keeper_->pool_wants_care();
+  }
+}
+
+std::uint32_t Pool::kept_now() const noexcept {
+  const std::uint64_t limit_spans = limit_bytes() / kSpanBytes;
+  if (kept_spans_ == 0 || limit_bytes() == 0) {
+    return kept_spans_;
+  }
+  const std::uint32_t occupied = occupied_spans();
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(kept_spans_, limit_spans > occupied ? limit_spans - occupied : 0));
+}
+
+std::uint32_t Pool::ahead_spans() const noexcept {
+  return std::clamp(working_spans() / 64, kMinAheadSpans, kMaxAheadSpans);
+}
+
 SpanIndex& Pool::reserve_list_of(SpanIndex index) noexcept {
   return reserve_of_group_of(index) == kGroupSpans ? whole_reserve_ : loose_reserve_;
 }
@@ -110,7 +136,7 @@ void Pool::return_surplus(std::uint32_t least, std::uint32_t slack) noexcept {
 std::uint32_t Pool::surplus(std::uint32_t least, std::uint32_t slack,
                             std::span<SpanIndex> out) noexcept {
   const std::uint32_t present = present_spans_.load(std::memory_order_relaxed);
-  const std::uint32_t keep = std::max(least, present / 64);
+  const std::uint32_t keep = kept_now() + std::max(least, working_spans() / 64);
   if (reserve_spans_ <= keep + slack) {
     return 0;
   }

@@ -21,16 +21,18 @@ Room& Room::process() noexcept {
   return room;
 }
 
-Room::Grant Room::ask(std::uint64_t bytes) noexcept {
+Room::Grant Room::ask(std::uint64_t bytes, Scope scope) noexcept {
   const MutexLock lock(mutex_);
   if (headroom_ != nullptr) {
     if (credit_bytes_ < bytes) {
-      const std::uint64_t headroom = headroom_->bytes();
+      const std::uint64_t headroom = headroom_->bytes(scope);
       credit_bytes_ = 0;
       if (headroom < in_flight_bytes_ || headroom - in_flight_bytes_ < bytes) {
         return {nullptr, 0};
       }
-      credit_bytes_ = bytes + std::min(headroom - in_flight_bytes_ - bytes, kCreditBytes);
+      // What the whole system has not is no credit for others.
+      const std::uint64_t further = scope == Scope::groups ? 0 : kCreditBytes;
+      credit_bytes_ = bytes + std::min(headroom - in_flight_bytes_ - bytes, further);
     }
     credit_bytes_ -= bytes;
   }

@@ -46,7 +46,8 @@ class Room {
     Room* room_;
     std::uint64_t bytes_;
   };
-  [[nodiscard]] Grant ask(std::uint64_t bytes) noexcept;
+  using Scope = os::MemoryHeadroom::Scope;
+  [[nodiscard]] Grant ask(std::uint64_t bytes, Scope scope = Scope::system_too) noexcept;
 
  private:
   static constexpr std::uint64_t kCreditBytes = std::uint64_t{1} << 20;

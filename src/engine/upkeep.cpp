@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/process_wide.hpp"
+#include "os/swap_fitness.hpp"
 
 namespace uzram::engine {
 namespace {
@@ -20,12 +21,18 @@ constexpr std::chrono::nanoseconds kFirstRest = 50ms;
 constexpr std::chrono::nanoseconds kIdle = 200ms;
 // How often a pool is looked at again that compaction could not help.
 constexpr std::chrono::nanoseconds kHopelessRest = 1s;
+// How often more memory is asked for while the reserve lacks some that the system had not.
+constexpr std::chrono::nanoseconds kReserveRest = 100ms;
 
 }  // namespace
 
 Upkeep::Upkeep(PageStore& store) : store_(store), keeper_(process_wide<Housekeeper>()) {
   keeper_->add(*this);
   store_.pool().set_keeper(this);
+  if (store_.pool().keeps_reserve()) {
+    // The thread begins now: the write that first wants it is one that must need nothing.
+    poke();
+  }
 }
 
 Upkeep::~Upkeep() {
@@ -35,7 +42,17 @@ Upkeep::~Upkeep() {
 }
 
 std::chrono::nanoseconds Upkeep::tidy() noexcept {
-  store_.pool().grow_ahead();
+  // While a machine swaps it has no memory to spare, and each page that is written leaves it more
+  // than it takes. The kernel has an I/O flusher wait for that memory where it would have others
+  // ended; no writer waits meanwhile.
+  Pool& pool = store_.pool();
+  const bool filled = pool.grow_ahead(
+      pool.keeps_reserve() && os::is_io_flusher() ? Room::Scope::groups : Room::Scope::system_too);
+  const std::chrono::nanoseconds rest = look_after_holes();
+  return filled ? rest : std::min(rest, kReserveRest);
+}
+
+std::chrono::nanoseconds Upkeep::look_after_holes() noexcept {
   const Pool::Health health = store_.pool().health();
   const auto now = std::chrono::steady_clock::now();
   if (health.holes == Pool::Holes::few) {

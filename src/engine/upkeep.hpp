@@ -1,6 +1,6 @@
 // Upkeep: what the housekeeper does for one device.
 //
-// Role: takes room for the pool ahead of its use, and compacts the pool a piece at a time: while
+// Role: takes room for the pool ahead of its use and fills the reserve that it is to keep, and compacts the pool a piece at a time: while
 // writes go on, when a twelfth of it is holes, for an eighth of the time of one CPU at most; when nothing
 // is done, when a thirty-second is, for half of it. Where compaction gains nothing it is not tried again
 // before more is free.
@@ -26,6 +26,7 @@ class Upkeep final : public Housekeeper::Client, public PoolKeeper {
 
  private:
   std::chrono::nanoseconds tidy() noexcept override;
+  std::chrono::nanoseconds look_after_holes() noexcept;
   std::chrono::nanoseconds stop() noexcept;
 
   PageStore& store_;

@@ -13,6 +13,7 @@
 #include "os/background_thread.hpp"
 #include "os/cpu_quota.hpp"
 #include "os/futex.hpp"
+#include "os/swap_fitness.hpp"
 
 namespace uzram::engine {
 namespace {
@@ -217,6 +218,9 @@ void Workers::await_helpers(Offer& offer, std::uint32_t units) noexcept {
 // ---- the worker -------------------------------------------------------------------------------
 
 void Workers::serve(Thread& self) noexcept {
+  if (os::memory_is_locked()) {
+    os::take_stack();
+  }
   bind_to_cpu_slot(self.cpu_slot);
   never_preempt_on_wakeup();
   free_.fetch_add(1, std::memory_order_relaxed);

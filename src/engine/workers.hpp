@@ -86,6 +86,8 @@ class Workers {
   [[nodiscard]] std::uint32_t parallelism() const noexcept {
     return parallelism_.load(std::memory_order_relaxed);
   }
+  // The CPUs of this process: more threads than these are never started for a submitter.
+  [[nodiscard]] std::uint32_t cpus() const noexcept { return cpus_; }
 
  private:
   static constexpr std::uint32_t kMostThreads = 256;

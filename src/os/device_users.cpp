@@ -93,6 +93,11 @@ std::string holder_in(const fs::path& folder) {
   return {};
 }
 
+std::string mounted_or_swap(dev_t number) {
+  std::string where = mounted_on(number);
+  return where.empty() && is_swap(number) ? "[SWAP]" : where;
+}
+
 std::string use_of(const fs::path& folder, dev_t number) {
   if (std::string where = mounted_on(number); !where.empty()) {
     return "is mounted on " + where;
@@ -106,16 +111,19 @@ std::string use_of(const fs::path& folder, dev_t number) {
   return {};
 }
 
-// The same of the device with that folder.
-std::string use_of(const fs::path& folder) {
+// The number of the device with that folder, 0 when it cannot be told.
+dev_t number_of(const fs::path& folder) {
   std::ifstream file(folder / "dev");
   unsigned major_number = 0;
   unsigned minor_number = 0;
   char colon = 0;
-  if (!(file >> major_number >> colon >> minor_number)) {
-    return {};
-  }
-  return use_of(folder, makedev(major_number, minor_number));
+  return file >> major_number >> colon >> minor_number ? makedev(major_number, minor_number) : 0;
+}
+
+// The same of the device with that folder.
+std::string use_of(const fs::path& folder) {
+  const dev_t number = number_of(folder);
+  return number == 0 ? std::string() : use_of(folder, number);
 }
 
 bool is_partition(const fs::path& folder) {
@@ -133,6 +141,18 @@ std::string device_folder(dev_t number) {
 
 std::string disk_folder(const std::string& folder) {
   return is_partition(folder) ? fs::path(folder).parent_path().string() : folder;
+}
+
+std::string mount_point(dev_t number) {
+  std::string where = mounted_or_swap(number);
+  std::error_code ended;
+  for (fs::directory_iterator entry(device_folder(number), ended);
+       where.empty() && entry != fs::directory_iterator(); entry.increment(ended)) {
+    if (is_partition(entry->path())) {
+      where = mounted_or_swap(number_of(entry->path()));
+    }
+  }
+  return where;
 }
 
 std::string device_users(dev_t number) {

@@ -16,6 +16,10 @@ namespace uzram::os {
 // be told, such as for a mount of another mount namespace.
 [[nodiscard]] std::string device_users(dev_t number);
 
+// Where the device or one of its partitions is mounted as this process sees it, "[SWAP]" when it is used
+// as swap; empty for neither.
+[[nodiscard]] std::string mount_point(dev_t number);
+
 // The folder of the device in /sys, empty when there is none.
 [[nodiscard]] std::string device_folder(dev_t number);
 

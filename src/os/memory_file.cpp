@@ -169,4 +169,14 @@ Errc take_private_room(std::byte* address, std::size_t size) noexcept {
   return failed == 0 || failed == EINVAL ? Errc::ok : Errc::no_space;
 }
 
+Mapping map_driver_memory(int fd, std::uint64_t offset, std::size_t size) noexcept {
+  void* const address =
+      ::mmap(nullptr, size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, static_cast<off_t>(offset));
+  if (address == MAP_FAILED) {
+    return {};
+  }
+  ::madvise(address, size, MADV_DONTFORK);
+  return {static_cast<std::byte*>(address), size};
+}
+
 }  // namespace uzram::os

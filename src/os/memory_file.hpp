@@ -88,4 +88,8 @@ class MemoryFile {
 // Takes memory for part of such a range. Errors: no_space.
 Errc take_private_room(std::byte* address, std::size_t size) noexcept;
 
+// Maps what a driver shows of its own at `offset` of `fd`, for reading, outside forks. Empty, with
+// errno set, when that fails.
+[[nodiscard]] Mapping map_driver_memory(int fd, std::uint64_t offset, std::size_t size) noexcept;
+
 }  // namespace uzram::os

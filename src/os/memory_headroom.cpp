@@ -161,7 +161,7 @@ struct MemoryHeadroom::Impl {
   std::uint64_t hash_membership() const noexcept;
   void find_levels() UZRAM_REQUIRES(mutex);
   Result<Bound> measure_system() const;
-  Bound measure() noexcept UZRAM_REQUIRES(mutex);
+  Bound measure(Scope scope) noexcept UZRAM_REQUIRES(mutex);
 };
 
 // FNV-1a over the file, a piece at a time; never 0.
@@ -215,9 +215,11 @@ Result<Bound> MemoryHeadroom::Impl::measure_system() const {
                nullptr};
 }
 
-Bound MemoryHeadroom::Impl::measure() noexcept {
+Bound MemoryHeadroom::Impl::measure(Scope scope) noexcept {
   Bound bound;
-  if (const auto system = measure_system()) {
+  if (scope == Scope::groups) {
+    bound = {kUnlimited, kUnlimited, nullptr};
+  } else if (const auto system = measure_system()) {
     bound = *system;
   }
   if (!membership.is_open()) {
@@ -261,14 +263,14 @@ Result<std::unique_ptr<MemoryHeadroom>> MemoryHeadroom::open(const Paths& paths)
   return std::unique_ptr<MemoryHeadroom>(new MemoryHeadroom(std::move(impl)));
 }
 
-std::uint64_t MemoryHeadroom::bytes() noexcept {
+std::uint64_t MemoryHeadroom::bytes(Scope scope) noexcept {
   const MutexLock lock(impl_->mutex);
-  return impl_->measure().bytes;
+  return impl_->measure(scope).bytes;
 }
 
 std::string MemoryHeadroom::tightest() const {
   const MutexLock lock(impl_->mutex);
-  const Bound bound = impl_->measure();
+  const Bound bound = impl_->measure(Scope::system_too);
   const std::string what =
       bound.level == nullptr ? "system memory" : "control group " + bound.level->group.name;
   return what + ": " + format_size(bound.limit);

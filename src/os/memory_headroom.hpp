@@ -48,8 +48,11 @@ class MemoryHeadroom {
   MemoryHeadroom(const MemoryHeadroom&) = delete;
   MemoryHeadroom& operator=(const MemoryHeadroom&) = delete;
 
+  // What may bound: everything, or control groups alone, for those whom the kernel does not let run
+  // into the end of the system's memory.
+  enum class Scope : std::uint8_t { system_too, groups };
   // Bytes that may be taken now, the margin already deducted; 0 when there is nothing left.
-  [[nodiscard]] std::uint64_t bytes() noexcept;
+  [[nodiscard]] std::uint64_t bytes(Scope scope = Scope::system_too) noexcept;
 
   // What bounds bytes() now, for messages: "control group /x: 256M", "system memory: 24G".
   [[nodiscard]] std::string tightest() const;

@@ -21,9 +21,9 @@ expect_equal 'fill of a' "$(nbd a fill 0 8M 1)" "$((8 << 20)) OK"
 
 step 'the table'
 expect_equal 'headings' "$(stat | head -n 1 | xargs)" \
-  'NAME ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT'
+  'NAME NODE ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT'
 expect_equal 'lines' "$(stat | wc -l)" 3
-expect_equal 'row of b' "$(stat b | tail -n 1 | xargs)" 'b zstd 64M 0B 0B 0B 0'
+expect_equal 'row of b' "$(stat b | tail -n 1 | xargs)" 'b - zstd 64M 0B 0B 0B 0'
 expect_equal 'DATA of a' "$(stat --noheadings --output DATA a | xargs)" 8M
 expect_equal 'DATA of a in bytes' "$(stat --noheadings --bytes --output DATA a | xargs)" \
   $((8 << 20))

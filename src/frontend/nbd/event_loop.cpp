@@ -17,6 +17,7 @@ namespace uzram::nbd {
 namespace {
 
 constexpr unsigned kRingEntries = 512;
+constexpr unsigned kCompletions = 2048;
 
 }  // namespace
 
@@ -47,7 +48,7 @@ Result<std::unique_ptr<EventLoop>> EventLoop::create(const ExportTable& exports,
 }
 
 Result<void> EventLoop::set_up() {
-  Result<std::unique_ptr<Ring>> ring = Ring::create(kRingEntries);
+  Result<std::unique_ptr<os::Ring>> ring = os::Ring::create(kRingEntries, kCompletions);
   if (!ring) {
     return std::move(ring).error();
   }

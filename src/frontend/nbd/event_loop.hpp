@@ -31,7 +31,7 @@
 #include "base/mutex.hpp"
 #include "frontend/nbd/export_table.hpp"
 #include "frontend/nbd/listening_socket.hpp"
-#include "frontend/nbd/ring.hpp"
+#include "os/ring.hpp"
 
 namespace uzram::nbd {
 
@@ -55,7 +55,7 @@ class ConnectionSink {
 
 class EventLoop {
  public:
-  // `connections` counts those of all loops. Errors: as Ring::create, or system.
+  // `connections` counts those of all loops. Errors: as os::Ring::create, or system.
   static Result<std::unique_ptr<EventLoop>> create(const ExportTable& exports,
                                                    const LoopOptions& options,
                                                    std::atomic<std::uint32_t>& connections,
@@ -131,11 +131,11 @@ class EventLoop {
   const LoopOptions options_;
   std::atomic<std::uint32_t>& connection_count_;
   ConnectionSink& sink_;
-  std::unique_ptr<Ring> ring_;
+  std::unique_ptr<os::Ring> ring_;
   int wake_fd_ = -1;
   std::thread thread_;
   static constexpr int kNotYet = 1;
-  // What Ring::enable said.
+  // What os::Ring::enable said.
   std::atomic<int> enabled_{kNotYet};
   std::atomic<std::uint32_t> load_{0};
 

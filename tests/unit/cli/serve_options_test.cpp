@@ -37,9 +37,11 @@ void expect_refused(const std::vector<std::string>& words, const std::vector<std
 }
 
 TEST(ServeOptions, shorthands_describe_one_device) {
-  const auto options = parse({"--size", "1M", "--name", "disk", "--algorithm", "zstd", "--level",
-                              "7", "--mode", "async", "--workers", "3", "--mem-limit", "64K",
-                              "--max-comp-streams", "2", "--block-size", "512"});
+  const auto options =
+      parse({"--size",       "1M",  "--name",    "disk",  "--algorithm",        "zstd",
+             "--level",      "7",   "--mode",    "async", "--workers",          "3",
+             "--mem-limit",  "64K", "--reserve", "60K",   "--max-comp-streams", "2",
+             "--block-size", "512"});
   ASSERT_TRUE(options.has_value()) << options.error().message;
   ASSERT_EQ(options->devices.size(), 1U);
   const control::DeviceSettings& device = options->devices.front();
@@ -50,6 +52,7 @@ TEST(ServeOptions, shorthands_describe_one_device) {
   EXPECT_EQ(device.options.mode, Mode::async);
   EXPECT_EQ(device.options.workers, 3U);
   EXPECT_EQ(device.options.mem_limit_bytes, 65536U);
+  EXPECT_EQ(device.options.reserve_bytes, 61440U);
   EXPECT_EQ(device.options.max_comp_streams, 2U);
   EXPECT_EQ(device.logical_block_bytes, 512U);
 }

@@ -25,8 +25,10 @@ std::string two_devices() {
   list.push_back(control::device_object(entry, options, stats));
   entry.name = "swap";
   entry.exports.clear();
+  entry.node = "/dev/ublkb9";
   options.algorithm = "zstd";
   options.max_comp_streams = 4;
+  options.reserve_bytes = 1U << 20;
   stats.orig_data_size = 6U << 20;
   stats.compr_data_size = 1572864;
   stats.mem_used_total = 2U << 20;
@@ -48,9 +50,9 @@ std::string formatted(const StatArguments& arguments) {
 
 TEST(Stat, prints_zramctl_s_columns_by_default) {
   EXPECT_EQ(formatted({}),
-            "NAME   ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT\n"
-            "uzram0 lz4             1G   0B    0B    0B       0\n"
-            "swap   zstd            1G   6M  1.5M    2M       4\n");
+            "NAME   NODE        ALGORITHM DISKSIZE DATA COMPR TOTAL STREAMS MOUNTPOINT\n"
+            "uzram0 -           lz4             1G   0B    0B    0B       0\n"
+            "swap   /dev/ublkb9 zstd            1G   6M  1.5M    2M       4\n");
 }
 
 TEST(Stat, prints_every_column_from_its_field) {
@@ -58,10 +60,10 @@ TEST(Stat, prints_every_column_from_its_field) {
   arguments.all_columns = true;
   arguments.raw = true;
   EXPECT_EQ(formatted(arguments),
-            "NAME DISKSIZE DATA COMPR ALGORITHM STREAMS ZERO-PAGES TOTAL MEM-LIMIT MEM-USED "
-            "MIGRATED COMP-RATIO MOUNTPOINT TABLE HUGE MODE WORKERS EXPORTS\n"
-            "uzram0 1G 0B 0B lz4 0 0 0B 0B 0B 0 -  0B 0 auto 0 nbd://one,nbd://two\n"
-            "swap 1G 6M 1.5M zstd 4 1500 2M 8M 3M 17 3.00  12K 5 auto 0 \n");
+            "NAME NODE DISKSIZE DATA COMPR ALGORITHM STREAMS ZERO-PAGES TOTAL MEM-LIMIT MEM-USED "
+            "RESERVE MIGRATED COMP-RATIO MOUNTPOINT TABLE HUGE MODE WORKERS EXPORTS\n"
+            "uzram0 - 1G 0B 0B lz4 0 0 0B 0B 0B 0B 0 -  0B 0 auto 0 nbd://one,nbd://two\n"
+            "swap /dev/ublkb9 1G 6M 1.5M zstd 4 1500 2M 8M 3M 1M 17 3.00  12K 5 auto 0 \n");
 }
 
 TEST(Stat, prints_chosen_columns_in_either_case_in_the_order_given) {

@@ -68,12 +68,32 @@ TEST_F(ControlApi, version_is_the_build_s) {
 }
 
 TEST_F(ControlApi, a_device_object_has_exactly_the_settled_fields) {
-  const std::set<std::string> expected = {
-      "orig_data_size", "compr_data_size", "mem_used_total",   "mem_limit",    "mem_used_max",
-      "same_pages",     "pages_compacted", "huge_pages",       "failed_reads", "failed_writes",
-      "invalid_io",     "notify_free",     "huge_pages_since", "table_bytes",  "name",
-      "algorithm",      "level",           "disksize",         "page_size",    "mode",
-      "workers",        "streams",         "comp_ratio",       "exports"};
+  const std::set<std::string> expected = {"orig_data_size",
+                                          "compr_data_size",
+                                          "mem_used_total",
+                                          "mem_limit",
+                                          "mem_used_max",
+                                          "same_pages",
+                                          "pages_compacted",
+                                          "huge_pages",
+                                          "failed_reads",
+                                          "failed_writes",
+                                          "invalid_io",
+                                          "node",
+                                          "notify_free",
+                                          "huge_pages_since",
+                                          "table_bytes",
+                                          "name",
+                                          "algorithm",
+                                          "level",
+                                          "disksize",
+                                          "page_size",
+                                          "mode",
+                                          "workers",
+                                          "streams",
+                                          "comp_ratio",
+                                          "exports",
+                                          "reserve"};
   const json object = json::parse(get("/v1/devices/disk").body);
   std::set<std::string> present;
   for (const auto& [key, value] : object.items()) {
@@ -114,6 +134,7 @@ TEST(DeviceObject, gives_every_statistic_its_own_field) {
   DeviceOptions options;
   options.level = 3;
   options.max_comp_streams = 5;
+  options.reserve_bytes = 17;
   DeviceStats stats;
   stats.orig_data_size = 1;
   stats.compr_data_size = 2;
@@ -135,7 +156,7 @@ TEST(DeviceObject, gives_every_statistic_its_own_field) {
                          {"pages_compacted", 7}, {"huge_pages", 8},      {"huge_pages_since", 9},
                          {"failed_reads", 10},   {"failed_writes", 11},  {"invalid_io", 12},
                          {"notify_free", 13},    {"table_bytes", 16},    {"level", 3},
-                         {"streams", 5},         {"comp_ratio", 0.25}};
+                         {"streams", 5},         {"comp_ratio", 0.25},   {"reserve", 17}};
   for (const auto& [key, value] : expected.items()) {
     EXPECT_EQ(object.at(key), value) << key;
   }

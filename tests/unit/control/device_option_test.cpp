@@ -31,6 +31,7 @@ TEST(DeviceOption, size_alone_gives_the_defaults) {
   EXPECT_EQ(device->options.algorithm, "lz4");
   EXPECT_FALSE(device->options.level.has_value());
   EXPECT_EQ(device->options.mem_limit_bytes, 0U);
+  EXPECT_EQ(device->options.reserve_bytes, 0U);
   EXPECT_EQ(device->options.max_comp_streams, 0U);
   EXPECT_EQ(device->options.mode, Mode::automatic);
   EXPECT_EQ(device->options.workers, 0U);
@@ -60,10 +61,11 @@ TEST(DeviceOption, every_key_is_taken) {
 }
 
 TEST(DeviceOption, sizes_are_rounded_up_to_a_page) {
-  const auto device = parse_device("size=1,mem-limit=4097", 0);
+  const auto device = parse_device("size=1,mem-limit=131073,reserve=4097", 0);
   ASSERT_TRUE(device.has_value()) << device.error().message;
   EXPECT_EQ(device->options.disksize_bytes, 4096U);
-  EXPECT_EQ(device->options.mem_limit_bytes, 8192U);
+  EXPECT_EQ(device->options.mem_limit_bytes, 135168U);
+  EXPECT_EQ(device->options.reserve_bytes, 8192U);
 }
 
 TEST(DeviceOption, the_greatest_size_is_16T) {
@@ -79,6 +81,8 @@ TEST(DeviceOption, sizes_that_are_none_are_refused) {
   expect_refused("size=-1", {"-1"});
   expect_refused("size=1G,mem-limit=x", {"--device mem-limit", "\"x\""});
   expect_refused("size=1G,mem-limit=2000P", {"mem-limit", "2000P"});
+  expect_refused("size=1G,reserve=x", {"--device reserve", "\"x\""});
+  expect_refused("size=1G,reserve=2000P", {"--device reserve", "2000P"});
 }
 
 TEST(DeviceOption, a_missing_size_is_told_with_the_device_s_name) {
@@ -122,6 +126,17 @@ TEST(DeviceOption, workers_are_a_number_and_need_a_mode_that_has_them) {
 TEST(DeviceOption, background_is_on_or_off) {
   EXPECT_TRUE(parse_device("size=1M,background=on", 0)->options.background);
   expect_refused("size=1M,background=yes", {"--device background", "\"yes\"", "on or off"});
+}
+
+TEST(DeviceOption, a_reserve_fits_the_limit_and_has_a_thread_that_fills_it) {
+  const auto device = parse_device("reserve=8M,size=1G,mem-limit=8M", 0);
+  ASSERT_TRUE(device.has_value()) << device.error().message;
+  EXPECT_EQ(device->options.reserve_bytes, 8 * kMiB);
+  EXPECT_EQ(parse_device("size=1G", 0)->options.reserve_bytes, 0U);
+  expect_refused("name=a,size=1G,mem-limit=8M,reserve=9M",
+                 {"device \"a\"", "reserve 9M", "mem_limit", "8M", "raise"});
+  expect_refused("size=1G,reserve=9M,background=off", {"reserve 9M", "background on"});
+  expect_refused("size=1G,reserve=2T", {"reserve 2T", "at most 1T"});
 }
 
 TEST(DeviceOption, stream_counts_and_block_sizes_out_of_range_are_refused) {

@@ -156,6 +156,18 @@ TEST_F(MemoryHeadroomFake, max_bounds_nothing) {
   EXPECT_EQ(open()->bytes(), kSystem);
 }
 
+TEST_F(MemoryHeadroomFake, groups_alone_bound_those_who_ask_so) {
+  mountinfo(mount_v2());
+  membership("0::/app\n");
+  group_v2("/app", std::to_string(64 * kGiB), "max", 0);
+  const auto headroom = open();
+  EXPECT_EQ(headroom->bytes(), kSystem);
+  // The margin is a GiB at most.
+  EXPECT_EQ(headroom->bytes(MemoryHeadroom::Scope::groups), 63 * kGiB);
+  group_v2("/app", "max", "max", 0);
+  EXPECT_GE(headroom->bytes(MemoryHeadroom::Scope::groups), std::uint64_t{1} << 60);
+}
+
 TEST_F(MemoryHeadroomFake, hybrid_follows_the_hierarchy_that_has_the_memory_controller) {
   mountinfo(mount_v1() + mount_v2());
   membership("4:memory:/box\n0::/user.slice\n");

@@ -1,6 +1,6 @@
 // Ring: an io_uring that belongs to one thread.
 //
-// Role: under the event loop; hides which set-up flags the kernel knows.
+// Role: under the event loops of the front ends; hides which set-up flags the kernel knows.
 // Ownership: closes the ring.
 // Errors: create() says what forbids io_uring and what to do; later calls return negative errnos
 // as liburing does.
@@ -16,12 +16,14 @@
 
 #include "uzram/error.hpp"
 
-namespace uzram::nbd {
+namespace uzram::os {
 
 class Ring {
  public:
-  // Errors: unsupported when the kernel has no io_uring or does not allow it, else system.
-  static Result<std::unique_ptr<Ring>> create(unsigned entries);
+  // Room for `entries` submissions and `completions` that nobody has looked at; more of those cost
+  // the kernel memory. Errors: unsupported when the kernel has no io_uring or does not allow it, else
+  // system.
+  static Result<std::unique_ptr<Ring>> create(unsigned entries, unsigned completions);
   ~Ring();
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
@@ -55,4 +57,4 @@ class Ring {
   bool made_ = false;
 };
 
-}  // namespace uzram::nbd
+}  // namespace uzram::os

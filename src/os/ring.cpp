@@ -1,14 +1,11 @@
-#include "frontend/nbd/ring.hpp"
+#include "os/ring.hpp"
 
 #include <array>
 #include <cerrno>
 #include <new>
 
-namespace uzram::nbd {
+namespace uzram::os {
 namespace {
-
-// Completions that fit without the kernel's overflow list.
-constexpr unsigned kCompletions = 2048;
 
 Error set_up_error(int errno_value) {
   Error error = system_error("io_uring", errno_value);
@@ -36,7 +33,7 @@ Error set_up_error(int errno_value) {
 
 }  // namespace
 
-Result<std::unique_ptr<Ring>> Ring::create(unsigned entries) {
+Result<std::unique_ptr<Ring>> Ring::create(unsigned entries, unsigned completions) {
   // Best first: 6.1 completes work only where the thread waits, 5.19 without interrupting it.
   constexpr std::array<unsigned, 3> kFlags = {
       IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, IORING_SETUP_COOP_TASKRUN, 0};
@@ -49,7 +46,7 @@ Result<std::unique_ptr<Ring>> Ring::create(unsigned entries) {
     io_uring_params parameters{};
     // Made here, enabled by the thread it will belong to.
     parameters.flags = flags | IORING_SETUP_R_DISABLED | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-    parameters.cq_entries = kCompletions;
+    parameters.cq_entries = completions;
     result = io_uring_queue_init_params(entries, &ring->ring_, &parameters);
     if (result != -EINVAL) {
       break;
@@ -100,4 +97,4 @@ void Ring::submit(bool wait, std::optional<std::chrono::milliseconds> timeout) n
   }
 }
 
-}  // namespace uzram::nbd
+}  // namespace uzram::os

@@ -1,0 +1,84 @@
+#include "os/mounts.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "os/proc_text.hpp"
+
+namespace uzram::os {
+namespace {
+
+// mountinfo writes blanks, tabs, line ends and backslashes as \ooo.
+std::string unescape(std::string_view field) {
+  std::string text;
+  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '7'; };
+  for (std::size_t i = 0; i < field.size(); ++i) {
+    if (field[i] == '\\' && i + 3 < field.size() && is_digit(field[i + 1]) &&
+        is_digit(field[i + 2]) && is_digit(field[i + 3])) {
+      text.push_back(static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 +
+                                       (field[i + 3] - '0')));
+      i += 3;
+    } else {
+      text.push_back(field[i]);
+    }
+  }
+  return text;
+}
+
+// "36 35 98:0 /sub /mnt rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue"
+std::optional<Mount> parse_line(std::string_view line) {
+  Mount mount;
+  const auto id = leading_number(take_until(line, ' '));
+  const auto parent = leading_number(take_until(line, ' '));
+  std::string_view device = take_until(line, ' ');
+  const auto major = leading_number(take_until(device, ':'));
+  const auto minor = leading_number(device);
+  if (!id || !parent || !major || !minor) {
+    return std::nullopt;
+  }
+  mount.id = *id;
+  mount.parent = *parent;
+  mount.device = makedev(static_cast<unsigned>(*major), static_cast<unsigned>(*minor));
+  take_until(line, ' ');
+  mount.point = unescape(take_until(line, ' '));
+  const std::size_t optional_end = line.find(" - ");
+  if (optional_end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  line.remove_prefix(optional_end + 3);
+  take_until(line, ' ');
+  mount.source = unescape(take_until(line, ' '));
+  return mount;
+}
+
+}  // namespace
+
+std::vector<Mount> parse_mounts(std::string_view mountinfo) {
+  std::vector<Mount> mounts;
+  while (!mountinfo.empty()) {
+    if (auto mount = parse_line(take_until(mountinfo, '\n'))) {
+      mounts.push_back(*std::move(mount));
+    }
+  }
+  return mounts;
+}
+
+std::optional<std::uint64_t> mount_id_of(std::string path) {
+  while (true) {
+    struct statx status = {};
+    if (::statx(AT_FDCWD, path.c_str(), AT_NO_AUTOMOUNT, STATX_MNT_ID, &status) == 0) {
+      if ((status.stx_mask & STATX_MNT_ID) == 0) {
+        return std::nullopt;
+      }
+      return status.stx_mnt_id;
+    }
+    const std::size_t slash = path.find_last_of('/');
+    if (path == "/" || path == ".") {
+      return std::nullopt;
+    }
+    path = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  }
+}
+
+}  // namespace uzram::os
