@@ -74,10 +74,12 @@ struct DeviceOptions {
   // use from then on; 0: none. For devices used as swap, whose writes make memory free for
   // everybody else and must not wait for any themselves.
   // While some of it is left, a write takes no memory from the system; the thread in the background
-  // takes more in its place, even where the machine has none to spare when the process was marked as
-  // an I/O flusher before the device was made (PR_SET_IO_FLUSHER): set mem_limit_bytes then. What is freed goes back to the system only beyond the reserve. For the
-  // same reason the page table, 8 bytes for each page of the device, is taken whole and kept, and
-  // threads that help submitters are started with the device.
+  // takes more in its place. It does so even where the machine has none to spare, if the process
+  // was marked as an I/O flusher before the device was made (PR_SET_IO_FLUSHER): set
+  // mem_limit_bytes then.
+  // What is freed goes back to the system only beyond the reserve. For the same reason the page
+  // table, 8 bytes for each page of the device, is taken whole and kept, and threads that help
+  // submitters are started with the device.
   // Rounded up to 64 KiB. It counts in mem_used_total and mem_used_max. With mem_limit_bytes: no
   // more than that, and later no more than what is stored leaves of it. Needs `background`.
   std::uint64_t reserve_bytes = 0;

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
-#include <new>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,13 +22,14 @@ constexpr unsigned kRingEntries = 4;
 // A driver that is interrupted wants to be asked again; one that always is does not get better.
 constexpr int kMostInterruptions = 100;
 constexpr std::size_t kLongestPath = 32;
+constexpr std::string_view kCharacterPrefix = "/dev/ublkc";
 
 Error refusal(Errc code, int errno_value, std::string message) {
   return Error{code, errno_value, std::move(message)};
 }
 
 Error open_error(int errno_value) {
-  const std::string what = fmt::format("{}: {}", kControlPath, std::strerror(errno_value));
+  const std::string what = system_error(kControlPath, errno_value).message;
   if (errno_value == EACCES || errno_value == EPERM) {
     return refusal(Errc::read_only, errno_value,
                    what + ": expected root, or permission to open it (docs/ublk.md)");
@@ -74,7 +75,7 @@ std::uint32_t opcode(ControlOp op, bool ioctl_encoding) noexcept {
 
 std::string block_node(std::uint32_t id) { return fmt::format("/dev/ublkb{}", id); }
 
-std::string character_node(std::uint32_t id) { return fmt::format("/dev/ublkc{}", id); }
+std::string character_node(std::uint32_t id) { return fmt::format("{}{}", kCharacterPrefix, id); }
 
 bool may_administrate() noexcept {
   __user_cap_header_struct header{};
@@ -185,8 +186,9 @@ int Control::device_command(ControlOp op, std::uint32_t id, std::span<std::byte>
   // The path, and what the caller's buffer holds, in one.
   std::array<std::byte, kLongestPath + sizeof(cpu_set_t)> joined{};
   std::array<char, kLongestPath> path{};
-  const auto end = fmt::format_to_n(path.data(), path.size() - 1, "/dev/ublkc{}", id);
-  std::memcpy(joined.data(), path.data(), end.size);
+  const auto digits = std::copy(kCharacterPrefix.begin(), kCharacterPrefix.end(), path.begin());
+  std::to_chars(digits, path.end(), id);
+  std::memcpy(joined.data(), path.data(), path.size());
   const std::size_t begin = kLongestPath;
   if (begin + buffer.size() > joined.size()) {
     return -EINVAL;
