@@ -122,6 +122,7 @@ void add_ublk(CLI::App& app, UblkArguments& into) {
   CLI::App& remove =
       *ublk.add_subcommand("remove", "Stop and remove devices, also those whose server has died");
   remove.add_option("ID", into.ids, "N of /dev/ublkbN, repeatable")->type_name("")->required();
+  remove.add_flag("--force", into.force, "Also what is mounted or used as swap");
 }
 
 void add_sample(CLI::App& app, SampleArguments& into) {

@@ -46,10 +46,32 @@ int list(ublk::Control& control) {
              : fail(system_error("standard output", errno), 1);
 }
 
-int remove(ublk::Control& control, const std::vector<std::uint32_t>& ids) {
+// What a dead device holds is lost already.
+Result<void> check_unused(ublk::Control& control, std::uint32_t id) {
+  const auto info = control.info(id);
+  if (!info) {
+    return info.error();
+  }
+  const std::string node = ublk::block_node(id);
+  if (info->state == ublk::DeviceState::dead || !ublk::is_in_use(node)) {
+    return {};
+  }
+  const std::string where = mount_point_of(node);
+  return Error{
+      Errc::busy, EBUSY,
+      fmt::format("ublk: {} is in use ({}), and what it holds ends with it; unmount it or swap "
+                  "it off first, or add --force",
+                  node, where.empty() ? "held by another device" : where)};
+}
+
+int remove(ublk::Control& control, const std::vector<std::uint32_t>& ids, bool force) {
   int exit_code = 0;
   for (const std::uint32_t id : ids) {
-    if (auto removed = ublk::stop_and_remove(control, id); !removed) {
+    auto removed = force ? Result<void>() : check_unused(control, id);
+    if (removed) {
+      removed = ublk::stop_and_remove(control, id);
+    }
+    if (!removed) {
       exit_code = fail(removed.error(), 1);
     }
   }
@@ -90,7 +112,7 @@ int run_ublk(std::string_view command, const UblkArguments& arguments) {
   if (!control) {
     return fail(control.error(), 1);
   }
-  return command == "list" ? list(**control) : remove(**control, ids);
+  return command == "list" ? list(**control) : remove(**control, ids, arguments.force);
 }
 
 }  // namespace uzram::cli

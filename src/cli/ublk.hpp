@@ -18,6 +18,8 @@ namespace uzram::cli {
 struct UblkArguments {
   // Of remove.
   std::vector<std::string> ids;
+  // Also what is mounted or swap.
+  bool force = false;
 };
 
 // A table of the devices, empty when there are none.

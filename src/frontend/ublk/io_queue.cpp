@@ -16,6 +16,7 @@
 #include "base/size.hpp"
 #include "frontend/ublk/wire_result.hpp"
 #include "os/background_thread.hpp"
+#include "os/swap_fitness.hpp"
 
 namespace uzram::ublk {
 namespace {
@@ -148,6 +149,9 @@ void IoQueue::join() {
 
 void IoQueue::run() noexcept {
   bind();
+  if (os::memory_is_locked()) {
+    os::take_stack();
+  }
   const int fetched = fetch_all();
   fetched_.store(fetched, std::memory_order_release);
   fetched_.notify_one();

@@ -1,12 +1,16 @@
 #include "frontend/ublk/listing.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
+#include <fcntl.h>
+
 #include "base/option_value.hpp"
+#include "os/descriptor.hpp"
 
 namespace uzram::ublk {
 namespace {
@@ -44,6 +48,11 @@ std::string_view state_name(DeviceState state) noexcept {
       return "fail-io";
   }
   return "unknown";
+}
+
+bool is_in_use(const std::string& node) noexcept {
+  const os::Descriptor fd(::open(node.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
+  return !fd.is_open() && errno == EBUSY;
 }
 
 Result<void> stop_and_remove(Control& control, std::uint32_t id) {

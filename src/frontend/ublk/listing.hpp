@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,10 @@ namespace uzram::ublk {
 
 // "dead", "live", "quiesced" or "fail-io".
 [[nodiscard]] std::string_view state_name(DeviceState state) noexcept;
+
+// Whether the block device is mounted, used as swap or held by another device: the kernel refuses an
+// exclusive claim on what somebody has claimed.
+[[nodiscard]] bool is_in_use(const std::string& node) noexcept;
 
 // Stops the device and removes it, whatever uses it; requests on their way are finished where its
 // server lives and fail where it does not. Errors: as Control::stop and remove.

@@ -21,6 +21,7 @@
 #include "frontend/ublk/control.hpp"
 #include "frontend/ublk/features.hpp"
 #include "frontend/ublk/io_queue.hpp"
+#include "frontend/ublk/listing.hpp"
 #include "os/descriptor.hpp"
 
 namespace uzram::ublk {
@@ -298,10 +299,6 @@ std::uint32_t Server::id() const noexcept { return impl_->info.device_id; }
 
 std::uint32_t Server::queues() const noexcept { return impl_->info.queues; }
 
-bool Server::in_use() const noexcept {
-  // The kernel refuses an exclusive claim on what somebody has claimed.
-  const os::Descriptor fd(::open(impl_->node.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC));
-  return !fd.is_open() && errno == EBUSY;
-}
+bool Server::in_use() const noexcept { return is_in_use(impl_->node); }
 
 }  // namespace uzram::ublk

@@ -57,6 +57,58 @@ TEST(ServeOptions, shorthands_describe_one_device) {
   EXPECT_EQ(device.logical_block_bytes, 512U);
 }
 
+TEST(ServeOptions, a_block_device_is_an_nbd_export_only_when_an_address_is_given) {
+  const auto alone = parse({"--size", "1M", "--ublk", "--block-size", "512", "--read-only"});
+  ASSERT_TRUE(alone.has_value()) << alone.error().message;
+  const control::DeviceSettings& device = alone->devices.front();
+  EXPECT_TRUE(device.ublk);
+  EXPECT_FALSE(device.ublk_options.id.has_value());
+  EXPECT_EQ(device.ublk_options.logical_block_bytes, 512U);
+  EXPECT_TRUE(device.ublk_options.read_only);
+  EXPECT_FALSE(is_nbd_export(*alone, device));
+  const auto beside = parse({"--size", "1M", "--ublk=0", "--nbd", ":0"});
+  ASSERT_TRUE(beside.has_value()) << beside.error().message;
+  EXPECT_EQ(beside->devices.front().ublk_options.id, 0U);
+  EXPECT_TRUE(is_nbd_export(*beside, beside->devices.front()));
+  const auto mixed = parse({"--device", "size=1M,ublk=3", "--device", "size=1M"});
+  ASSERT_TRUE(mixed.has_value()) << mixed.error().message;
+  EXPECT_FALSE(is_nbd_export(*mixed, mixed->devices[0]));
+  EXPECT_TRUE(is_nbd_export(*mixed, mixed->devices[1]));
+}
+
+TEST(ServeOptions, block_devices_that_cannot_be_are_refused) {
+  expect_refused({"--size", "1M", "--ublk=x"}, {"--ublk", "\"x\"", "/dev/ublkbN"});
+  expect_refused({"--size", "1M", "--depth", "9"}, {"ublk"});
+  expect_refused({"--device", "size=1M", "--ublk"}, {"--ublk", "--device …,ublk"});
+  expect_refused({"--device", "size=1M", "--ublk=4"}, {"--ublk", "--device …,ublk=4"});
+  // What follows after a blank is no number of it.
+  EXPECT_THROW((void)parse({"--size", "1M", "--ublk", "4"}), CLI::ParseError);
+}
+
+TEST(ServeOptions, swap_keeps_a_sixteenth_free_unless_it_is_told_how_much) {
+  const auto reserve_of = [](const std::vector<std::string>& words) {
+    const auto options = parse(words);
+    EXPECT_TRUE(options.has_value()) << options.error().message;
+    EXPECT_TRUE(options->devices.front().ublk_options.present_buffers);
+    return options->devices.front().options.reserve_bytes >> 20;
+  };
+  EXPECT_EQ(reserve_of({"--swap", "--size", "1G"}), 64U);
+  EXPECT_EQ(reserve_of({"--swap", "--size", "64M"}), 16U);
+  EXPECT_EQ(reserve_of({"--swap", "--size", "8M"}), 8U);
+  EXPECT_EQ(reserve_of({"--swap", "--size", "1T"}), 256U);
+  EXPECT_EQ(reserve_of({"--swap", "--size", "1G", "--mem-limit", "32M"}), 32U);
+  EXPECT_EQ(reserve_of({"--swap", "--size", "1G", "--reserve", "5M"}), 5U);
+  const auto without = parse({"--size", "1G"});
+  ASSERT_TRUE(without.has_value());
+  EXPECT_EQ(without->devices.front().options.reserve_bytes, 0U);
+  EXPECT_FALSE(without->swap);
+}
+
+TEST(ServeOptions, swap_needs_a_device_that_is_written_and_looked_after) {
+  expect_refused({"--swap", "--size", "1M", "--read-only"}, {"--swap", "read-only"});
+  expect_refused({"--swap", "--size", "1M", "--background", "off"}, {"--swap", "background"});
+}
+
 TEST(ServeOptions, defaults_of_one_device_and_the_server) {
   const auto options = parse({"--size", "1M"});
   ASSERT_TRUE(options.has_value()) << options.error().message;

@@ -139,6 +139,35 @@ TEST(DeviceOption, a_reserve_fits_the_limit_and_has_a_thread_that_fills_it) {
   expect_refused("size=1G,reserve=2T", {"reserve 2T", "at most 1T"});
 }
 
+TEST(DeviceOption, a_block_device_of_the_kernel_has_keys_of_its_own) {
+  const auto any = parse_device("size=1M,ublk", 0);
+  ASSERT_TRUE(any.has_value()) << any.error().message;
+  EXPECT_TRUE(any->ublk);
+  EXPECT_FALSE(any->ublk_options.id.has_value());
+  EXPECT_EQ(any->ublk_options.depth, ublk::kDefaultDepth);
+  const auto all = parse_device("size=1M,queues=2,depth=4096,ublk=7,max-io=1M,read-only", 0);
+  ASSERT_TRUE(all.has_value()) << all.error().message;
+  EXPECT_EQ(all->ublk_options.id, 7U);
+  EXPECT_EQ(all->ublk_options.queues, 2U);
+  EXPECT_EQ(all->ublk_options.depth, 4096U);
+  EXPECT_EQ(all->ublk_options.max_io_bytes, kMiB);
+  EXPECT_TRUE(all->read_only);
+}
+
+TEST(DeviceOption, what_no_block_device_can_be_is_refused) {
+  expect_refused("size=1M,ublk=x", {"ublk", "\"x\"", "/dev/ublkbN"});
+  expect_refused("size=1M,ublk=-1", {"ublk", "\"-1\""});
+  expect_refused("size=1M,ublk=1048576", {"1048576"});
+  expect_refused("size=1M,ublk,queues=4097", {"queues", "4097", "4096"});
+  expect_refused("size=1M,ublk,depth=0", {"depth", "\"0\"", "1 to 4096"});
+  expect_refused("size=1M,ublk,depth=4097", {"depth", "4097"});
+  expect_refused("size=1M,ublk,max-io=33M", {"max-io", "33M", "32M"});
+  expect_refused("size=1M,ublk,max-io=0", {"max-io", "\"0\"", "4K to 32M"});
+  for (const char* const without : {"queues=2", "depth=64", "max-io=64K"}) {
+    expect_refused(std::string("size=1M,") + without, {"queues, depth and max-io", "ublk"});
+  }
+}
+
 TEST(DeviceOption, stream_counts_and_block_sizes_out_of_range_are_refused) {
   expect_refused("size=1M,max-comp-streams=4097", {"4097", "4096"});
   expect_refused("size=1M,max-comp-streams=-1", {"-1"});
