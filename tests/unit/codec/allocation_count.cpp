@@ -3,6 +3,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "support/sanitizer.hpp"
+
 namespace {
 thread_local std::size_t allocations = 0;
 }  // namespace
@@ -11,15 +13,7 @@ namespace uzram::test {
 std::size_t allocation_count() noexcept { return allocations; }
 }  // namespace uzram::test
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UZRAM_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UZRAM_SANITIZER 1
-#endif
-#endif
-
-#ifdef UZRAM_SANITIZER
+#if UZRAM_SANITIZED
 
 // The sanitizer owns malloc and calls these around it when they are defined.
 extern "C" void __sanitizer_malloc_hook(const volatile void* /*block*/, std::size_t /*size*/) {

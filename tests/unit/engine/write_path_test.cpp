@@ -18,6 +18,7 @@
 
 #include "allocation_count.hpp"
 #include "base/random.hpp"
+#include "support/sanitizer.hpp"
 
 namespace uzram {
 namespace {
@@ -82,6 +83,9 @@ int write_a_burst(const std::string& algorithm, Mode mode) {
 class WritePath : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(WritePath, with_a_reserve_needs_no_call_of_the_system_and_no_heap) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "sanitizers call the system themselves";
+  }
   for (const Mode mode : {Mode::nowait, Mode::automatic}) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);

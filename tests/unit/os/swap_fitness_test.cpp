@@ -22,6 +22,7 @@
 #include "os/mounts.hpp"
 #include "os/proc_text.hpp"
 #include "support/loop_device.hpp"
+#include "support/sanitizer.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace uzram::os {
@@ -85,6 +86,9 @@ std::uint64_t smaps_kib(const void* address, std::string_view key) {
 }
 
 TEST(SwapFitness, locked_memory_covers_pools_which_can_still_grow_and_shrink) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "sanitizers make mlockall do nothing";
+  }
   expect_well([]() -> std::string {
     if (const auto done = lock_memory(); !done) {
       return skip_or_fail(done.error());
@@ -138,6 +142,9 @@ TEST(SwapFitness, locked_memory_covers_pools_which_can_still_grow_and_shrink) {
 }
 
 TEST(SwapFitness, locked_memory_holds_the_program) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "sanitizers make mlockall do nothing";
+  }
   expect_well([]() -> std::string {
     if (const auto done = lock_memory(); !done) {
       return skip_or_fail(done.error());
@@ -163,6 +170,9 @@ TEST(SwapFitness, locked_memory_holds_the_program) {
 }
 
 TEST(SwapFitness, a_stack_is_taken_ahead) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "sanitizers make mlockall do nothing";
+  }
   std::uint64_t before = 0;
   std::uint64_t after = 0;
   std::thread([&] {
