@@ -15,5 +15,11 @@
 namespace uzram::test {
 
 inline constexpr bool kSanitized = UZRAM_SANITIZED != 0;
+// ThreadSanitizer starts a thread of its own in every process.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kHasThreadOfSanitizer = true;
+#else
+inline constexpr bool kHasThreadOfSanitizer = false;
+#endif
 
 }  // namespace uzram::test

@@ -337,6 +337,9 @@ std::string while_child_stays(const std::function<std::string()>& work,
 }
 
 TEST(SwapFitness, mounts_of_its_own_do_not_hold_disks_of_the_host) {
+  if (test::kHasThreadOfSanitizer) {
+    GTEST_SKIP() << "mounts of its own need a process of one thread";
+  }
   if (::geteuid() != 0) {
     GTEST_SKIP() << "needs root";
   }
@@ -371,6 +374,9 @@ TEST(SwapFitness, mounts_of_its_own_do_not_hold_disks_of_the_host) {
 }
 
 TEST(SwapFitness, mounts_of_its_own_do_not_see_what_the_host_mounts_later) {
+  if (test::kHasThreadOfSanitizer) {
+    GTEST_SKIP() << "mounts of its own need a process of one thread";
+  }
   if (::geteuid() != 0) {
     GTEST_SKIP() << "needs root";
   }
@@ -404,6 +410,9 @@ TEST(SwapFitness, mounts_of_its_own_do_not_see_what_the_host_mounts_later) {
 }
 
 TEST(SwapFitness, mounts_of_its_own_keep_what_is_needed) {
+  if (test::kHasThreadOfSanitizer) {
+    GTEST_SKIP() << "mounts of its own need a process of one thread";
+  }
   if (::geteuid() != 0) {
     GTEST_SKIP() << "needs root";
   }
@@ -432,6 +441,9 @@ TEST(SwapFitness, mounts_of_its_own_keep_what_is_needed) {
 }
 
 TEST(SwapFitness, all_at_once_tells_what_it_lacks_and_what_to_do) {
+  if (test::kHasThreadOfSanitizer) {
+    GTEST_SKIP() << "mounts of its own need a process of one thread";
+  }
   expect_well([]() -> std::string {
     for (const Error& error : make_swap_fit({})) {
       if (skip_or_fail(error).rfind("skip: ", 0) != 0) {
