@@ -106,9 +106,10 @@ small_tree() {
 
 unpack_kernel() {
   local version folder=$2.$$
-  mkdir -p "$folder/all" &&
-    dpkg-deb --fsys-tarfile "$1" | tar -C "$folder/all" -x ./boot ./lib/modules || return
-  # Where / is merged the tree of modules is below /usr in newer packages.
+  mkdir -p "$folder/all" || return
+  # Newer packages have the modules below /usr.
+  dpkg-deb --fsys-tarfile "$1" | tar -C "$folder/all" -x --wildcards \
+    --transform 's,^\./usr/lib/,./lib/,' './boot/vmlinuz-*' '*/lib/modules/*' || return
   version=$(basename "$(echo "$folder"/all/lib/modules/*)")
   cp "$folder/all/boot/vmlinuz-$version" "$folder/vmlinuz" &&
     printf '%s\n' "$version" >"$folder/version" &&
