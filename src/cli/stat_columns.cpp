@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include <nlohmann/json.hpp>
-#include <sys/stat.h>
 
 #include "base/size.hpp"
 #include "os/device_users.hpp"
@@ -62,15 +61,6 @@ std::string ratio_text(double ratio) {
   return std::string(room.data(), end.ptr);
 }
 
-// As this process sees it: the server may not see the mounts of its own devices.
-std::string mount_point_of(const nlohmann::ordered_json& node) {
-  struct stat status {};
-  const bool known = node.is_string() &&
-                     ::stat(node.get_ref<const std::string&>().c_str(), &status) == 0 &&
-                     S_ISBLK(status.st_mode);
-  return known ? os::mount_point(status.st_rdev) : std::string();
-}
-
 std::string joined(const nlohmann::ordered_json& list) {
   std::string text;
   for (const auto& item : list) {
@@ -119,7 +109,8 @@ Result<std::string> cell_of(const StatColumn& column, const nlohmann::ordered_js
                      "\"; expected a server of this version"};
   }
   if (column.name == kMountPoint) {
-    return mount_point_of(*found);
+    // As this process sees it: the server may not see the mounts of its own devices.
+    return found->is_string() ? os::mount_point(found->get<std::string>()) : std::string();
   }
   if (found->is_string()) {
     return found->get<std::string>();

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "base/log.hpp"
 #include "base/option_value.hpp"
@@ -22,13 +21,6 @@ namespace {
 int fail(const Error& error, int exit_code) {
   log(LogLevel::error, error.message);
   return exit_code;
-}
-
-std::string mount_point_of(const std::string& node) {
-  struct stat status {};
-  return ::stat(node.c_str(), &status) == 0 && S_ISBLK(status.st_mode)
-             ? os::mount_point(status.st_rdev)
-             : std::string();
 }
 
 int list(ublk::Control& control) {
@@ -56,7 +48,7 @@ Result<void> check_unused(ublk::Control& control, std::uint32_t id) {
   if (info->state == ublk::DeviceState::dead || !ublk::is_in_use(node)) {
     return {};
   }
-  const std::string where = mount_point_of(node);
+  const std::string where = os::mount_point(node);
   return Error{
       Errc::busy, EBUSY,
       fmt::format("ublk: {} is in use ({}), and what it holds ends with it; unmount it or swap "
@@ -94,7 +86,7 @@ std::string format_ublk_devices(const std::vector<ublk::DeviceInfo>& devices) {
                     std::to_string(device.depth), format_size(device.max_io_bytes),
                     served ? std::to_string(device.server_pid) : "-",
                     std::to_string(device.owner_uid), fmt::format("{:#x}", device.flags),
-                    mount_point_of(node)});
+                    os::mount_point(node)});
   }
   return format_table(headings, rows, {});
 }

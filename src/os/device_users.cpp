@@ -155,6 +155,12 @@ std::string mount_point(dev_t number) {
   return where;
 }
 
+std::string mount_point(const std::string& path) {
+  struct stat status {};
+  const bool is_there = ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode);
+  return is_there ? mount_point(status.st_rdev) : std::string();
+}
+
 std::string device_users(dev_t number) {
   const fs::path folder = device_folder(number);
   if (std::string use = use_of(folder, number); !use.empty()) {

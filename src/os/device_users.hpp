@@ -19,6 +19,8 @@ namespace uzram::os {
 // Where the device or one of its partitions is mounted as this process sees it, "[SWAP]" when it is used
 // as swap; empty for neither.
 [[nodiscard]] std::string mount_point(dev_t number);
+// The same of the block device at `path`; empty when there is none.
+[[nodiscard]] std::string mount_point(const std::string& path);
 
 // The folder of the device in /sys, empty when there is none.
 [[nodiscard]] std::string device_folder(dev_t number);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "os/descriptor.hpp"
+#include "os/device_users.hpp"
 #include "os/zram_keeper.hpp"
 #include "support/loop_device.hpp"
 #include "support/temporary_folder.hpp"
@@ -121,7 +122,11 @@ TEST_F(BlockDeviceTest, a_mounted_one_is_refused_with_its_mount_point) {
   ASSERT_EQ(::mount(loop_->path().c_str(), place.c_str(), "ext4", 0, nullptr), 0)
       << system_error("mount", errno).message;
   const auto refused = BlockDevice::open(loop_->path());
+  EXPECT_EQ(mount_point(loop_->path()), place);
   EXPECT_EQ(::umount(place.c_str()), 0);
+  EXPECT_EQ(mount_point(loop_->path()), "");
+  EXPECT_EQ(mount_point("/dev/null"), "");
+  EXPECT_EQ(mount_point("/nowhere"), "");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::busy);
   EXPECT_EQ(refused.error().message,
