@@ -183,14 +183,14 @@ ublk_column() {
 fio_job() {
   local name=$1
   shift
-  fio --name="$name" --filename="$disk" --output="$work/$name.out" "$@" \
+  fio --eta=never --name="$name" --filename="$disk" --output="$work/$name.out" "$@" \
     >"$work/$name.err" 2>&1 || fail "fio $name: $(tail -n 20 "$work/$name.err" "$work/$name.out")"
 }
 
 # start_load [ARGUMENTS]: endless reads and writes in the background; sets load.
 start_load() {
-  fio --name=load --filename="$disk" --ioengine=io_uring --direct=1 --rw=randrw --bs=4k \
-    --iodepth=32 --size=64m --time_based --runtime=3600 --output="$work/load.out" "$@" \
+  fio --eta=never --name=load --filename="$disk" --ioengine=io_uring --direct=1 --rw=randrw \
+    --bs=4k --iodepth=32 --size=64m --time_based --runtime=3600 --output="$work/load.out" "$@" \
     >"$work/load.err" 2>&1 </dev/null &
   load=$!
   wait_until 60 load_arrives || fail "the load does not reach $disk: $(cat "$work/load.err")"
