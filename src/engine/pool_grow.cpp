@@ -5,6 +5,7 @@
 
 #include "base/size.hpp"
 #include "engine/pool.hpp"
+#include "os/swap_fitness.hpp"
 
 namespace uzram::engine {
 namespace {
@@ -132,7 +133,9 @@ Errc Pool::populate(SpanRange range, Room::Scope scope) noexcept {
     return Errc::no_space;
   }
   std::byte* const at = address(Place{range.first} << kSpanShift);
-  if (range.count == kGroupSpans && range.first % kGroupSpans == 0 &&
+  // What is left of a large page when part of it goes back is not mapped until it is used again, and
+  // what is not mapped is not locked: it could be swapped out, to this very process.
+  if (range.count == kGroupSpans && range.first % kGroupSpans == 0 && !os::memory_is_locked() &&
       file_.take_large_page(at) == Errc::ok) {
     return Errc::ok;
   }

@@ -2,6 +2,8 @@
 // kernel at any call but those that wake or await another thread.
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 
 #include "allocation_count.hpp"
 #include "base/random.hpp"
+#include "os/swap_fitness.hpp"
 #include "support/sanitizer.hpp"
 
 namespace uzram {
@@ -101,6 +104,56 @@ TEST_P(WritePath, with_a_reserve_needs_no_call_of_the_system_and_no_heap) {
                          << (WIFSIGNALED(status) ? ": ended by signal " : ": status ")
                          << (WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
   }
+}
+
+// The KiB after `key` of all mappings of pools.
+std::uint64_t kib_of_pools(const std::string& key) {
+  std::ifstream smaps("/proc/self/smaps");
+  std::uint64_t sum = 0;
+  bool of_pool = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find('-') < line.find(' ') && line.find(':') > line.find(' ')) {
+      of_pool = line.find("uzram-pool") != std::string::npos;
+    } else if (of_pool && line.starts_with(key + ":")) {
+      sum += std::stoull(line.substr(key.size() + 1));
+    }
+  }
+  return sum;
+}
+
+// What is not mapped is not locked, and may be swapped out to the device it belongs to.
+TEST(LockedMemory, covers_all_of_a_pool_also_after_much_of_it_has_gone_back) {
+  if (test::kSanitized) {
+    GTEST_SKIP() << "sanitizers make mlockall do nothing";
+  }
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!os::lock_memory()) {
+      ::_exit(kSkipped);
+    }
+    DeviceOptions options;
+    options.disksize_bytes = 256 * kMiB;
+    const auto device = Device::create(options);
+    std::vector<std::byte> data(kMiB);
+    Random random(1);
+    for (std::uint64_t at = 0; device && at < options.disksize_bytes; at += kMiB) {
+      random.fill(data);
+      (void)(*device)->write(at, data);
+    }
+    for (std::uint64_t at = 0; device && at < options.disksize_bytes; at += 8 * kMiB) {
+      (void)(*device)->discard(at, 7 * kMiB + kMiB / 2);
+    }
+    (void)(*device)->compact();
+    const std::uint64_t used = (*device)->stats().mem_used_total / 1024;
+    ::_exit(used != 0 && kib_of_pools("Locked") >= used ? 0 : 5);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kSkipped) {
+    GTEST_SKIP() << "memory cannot be locked here";
+  }
+  EXPECT_EQ(status, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, WritePath, ::testing::Values("lz4", "zstd"),
