@@ -11,16 +11,11 @@ export LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/support/expect.sh
+source "$here/../support/expect.sh"
 work=
 server=
 undo=()
-
-# To standard error, so that it is also seen from within $( ), where only the subshell ends.
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  [[ -s $work/server.out ]] && sed 's/^/  server: /' "$work/server.out" | tail -n 20 >&2
-  exit 1
-}
 
 skip() {
   printf 'SKIPPED: %s\n' "$*"
@@ -67,37 +62,6 @@ need_filesystem() {
 }
 
 # --- small helpers ---
-
-# wait_until SECONDS COMMAND...: polls; 1 when COMMAND did not succeed in that time.
-wait_until() {
-  local deadline=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < deadline)) || return 1
-    sleep 0.05
-  done
-}
-
-expect_equal() {
-  [[ $2 == "$3" ]] || fail "$1: got \"$2\", expected \"$3\""
-}
-
-# expect_at_most WHAT VALUE LIMIT
-expect_at_most() {
-  (($2 <= $3)) || fail "$1: got $2, expected at most $3"
-  printf '   %s: %d (at most %d)\n' "$1" "$2" "$3"
-}
-
-# expect_at_least WHAT VALUE LIMIT
-expect_at_least() {
-  (($2 >= $3)) || fail "$1: got $2, expected at least $3"
-  printf '   %s: %d (at least %d)\n' "$1" "$2" "$3"
-}
-
-expect_success() {
-  local output
-  output=$("$@" 2>&1) || fail "\"$*\" failed: $output"
-}
 
 sum_of() { sha256sum <"$1" | cut -d' ' -f1; }
 

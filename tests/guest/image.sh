@@ -110,7 +110,7 @@ run_archive() {
     [[ -f $program && -x $program && $program != *.cmake ]] || continue
     strip -o "$tree/opt/bin/${program##*/}" "$program" || fail "$program: cannot be stripped"
   done
-  cp "$here/init" "$here/lib.sh" "$tree/" || fail 'init cannot be copied'
+  cp "$here/init" "$here/lib.sh" "$root/tests/support/expect.sh" "$tree/" || fail 'init cannot be copied'
   cp "$scenarios"/* "$tree/scenarios/" || fail "the scenarios of $scenarios cannot be copied"
   if ((${#files[@]} > 0)); then
     mkdir "$tree/files"

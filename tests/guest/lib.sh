@@ -5,6 +5,8 @@
 #
 # $work is the scenario's folder, in memory. UZRAM_FULL is 1 for the long and large runs.
 set -uo pipefail
+# shellcheck source=tests/support/expect.sh
+source "$(dirname "${BASH_SOURCE[0]}")/expect.sh"
 
 work=/tmp/work
 mkdir -p "$work"
@@ -17,13 +19,6 @@ expect_nothing_left=1
 
 step() { printf -- '-- %3d s: %s\n' "$SECONDS" "$*"; }
 
-# To standard error, so that it is also seen from within $( ), where only the subshell ends.
-fail() {
-  printf 'FAILED: %s\n' "$*" >&2
-  [[ -s $work/server.out ]] && sed 's/^/  server: /' "$work/server.out" | tail -n 20 >&2
-  exit 1
-}
-
 # scaled SMALL LARGE: what to use without and with --full.
 scaled() { if ((UZRAM_FULL)); then printf '%s' "$2"; else printf '%s' "$1"; fi; }
 
@@ -31,35 +26,6 @@ scaled() { if ((UZRAM_FULL)); then printf '%s' "$2"; else printf '%s' "$1"; fi; 
 report() { printf '%s\n' "$*" >/dev/ttyS2; }
 
 # --- small helpers ---
-
-# wait_until SECONDS COMMAND...: polls; 1 when COMMAND did not succeed in that time.
-wait_until() {
-  local deadline=$((SECONDS + $1))
-  shift
-  until "$@"; do
-    ((SECONDS < deadline)) || return 1
-    sleep 0.1
-  done
-}
-
-expect_equal() { [[ $2 == "$3" ]] || fail "$1: got \"$2\", expected \"$3\""; }
-
-# expect_at_most WHAT VALUE LIMIT
-expect_at_most() {
-  (($2 <= $3)) || fail "$1: got $2, expected at most $3"
-  printf '   %s: %d (at most %d)\n' "$1" "$2" "$3"
-}
-
-# expect_at_least WHAT VALUE LIMIT
-expect_at_least() {
-  (($2 >= $3)) || fail "$1: got $2, expected at least $3"
-  printf '   %s: %d (at least %d)\n' "$1" "$2" "$3"
-}
-
-expect_success() {
-  local output
-  output=$("$@" 2>&1) || fail "\"$*\" failed: $output"
-}
 
 # expect_refusal TEXT COMMAND...: it fails, and what it prints has TEXT, an extended expression.
 expect_refusal() {

@@ -1,7 +1,6 @@
 #include "engine/housekeeper.hpp"
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -10,22 +9,13 @@
 
 #include "base/random.hpp"
 #include "engine/device_impl.hpp"
+#include "support/eventually.hpp"
 
 namespace uzram::engine {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool eventually(const std::function<bool()>& holds) {
-  const auto end = std::chrono::steady_clock::now() + 30s;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) {
-      return false;
-    }
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
+using test::eventually;
 
 class CountingClient final : public Housekeeper::Client {
  public:

@@ -1,7 +1,6 @@
 // The reserve of a pool: pool_reserve.cpp, reserve_option.cpp, and who uses and fills it.
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,28 +12,19 @@
 #include "engine/device_impl.hpp"
 #include "engine/pool_cache.hpp"
 #include "engine/upkeep.hpp"
+#include "support/eventually.hpp"
 #include "support/scarce_room.hpp"
 
 namespace uzram::engine {
 namespace {
 
 using namespace std::chrono_literals;
+using test::eventually;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint32_t kPage = 4096;
 constexpr std::uint32_t kPagesOfSpan = kSpanBytes / kPage;
 using Bytes = std::vector<std::byte>;
-
-bool eventually(const std::function<bool()>& holds) {
-  const auto end = std::chrono::steady_clock::now() + 30s;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) {
-      return false;
-    }
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
 
 // The whole wholly free part of a pool.
 std::uint32_t reserve_of(const Pool& pool) {

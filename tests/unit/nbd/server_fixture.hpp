@@ -27,20 +27,14 @@
 #include "uzram/device.hpp"
 
 #include "frontend/nbd/server.hpp"
+#include "support/eventually.hpp"
 #include "unit/nbd/wire.hpp"
 
 namespace uzram::nbd {
 
 // Waits for `reached`; false after a time no working server needs.
 inline bool eventually(const std::function<bool()>& reached) {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!reached()) {
-    if (std::chrono::steady_clock::now() > limit) {
-      return false;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
+  return test::eventually(reached, std::chrono::seconds(60));
 }
 
 // A client that sends and receives bytes as a test says. Calls block for 60 s at most.

@@ -336,18 +336,23 @@ std::string while_child_stays(const std::function<std::string()>& work,
   return said;
 }
 
-TEST(SwapFitness, mounts_of_its_own_do_not_hold_disks_of_the_host) {
+// In a child that has mounted a disk.
+void expect_well_with_disk(const std::function<std::string(MountedDisk&)>& work) {
   if (test::kHasThreadOfSanitizer) {
     GTEST_SKIP() << "mounts of its own need a process of one thread";
   }
   if (::geteuid() != 0) {
     GTEST_SKIP() << "needs root";
   }
-  expect_well([]() -> std::string {
+  expect_well([&]() -> std::string {
     MountedDisk mounted;
-    if (std::string why = mounted.make(); !why.empty()) {
-      return why;
-    }
+    std::string why = mounted.make();
+    return why.empty() ? work(mounted) : why;
+  });
+}
+
+TEST(SwapFitness, mounts_of_its_own_do_not_hold_disks_of_the_host) {
+  expect_well_with_disk([](MountedDisk& mounted) -> std::string {
     return while_child_stays(
         [&]() -> std::string {
           if (::chdir(mounted.point.c_str()) != 0) {
@@ -374,17 +379,7 @@ TEST(SwapFitness, mounts_of_its_own_do_not_hold_disks_of_the_host) {
 }
 
 TEST(SwapFitness, mounts_of_its_own_do_not_see_what_the_host_mounts_later) {
-  if (test::kHasThreadOfSanitizer) {
-    GTEST_SKIP() << "mounts of its own need a process of one thread";
-  }
-  if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root";
-  }
-  expect_well([]() -> std::string {
-    MountedDisk mounted;
-    if (std::string why = mounted.make(); !why.empty()) {
-      return why;
-    }
+  expect_well_with_disk([](MountedDisk& mounted) -> std::string {
     // The host's mounts are shared, as init makes them.
     if (::umount(mounted.point.c_str()) != 0 ||
         ::mount(nullptr, "/", nullptr, MS_REC | MS_SHARED, nullptr) != 0) {
@@ -410,17 +405,7 @@ TEST(SwapFitness, mounts_of_its_own_do_not_see_what_the_host_mounts_later) {
 }
 
 TEST(SwapFitness, mounts_of_its_own_keep_what_is_needed) {
-  if (test::kHasThreadOfSanitizer) {
-    GTEST_SKIP() << "mounts of its own need a process of one thread";
-  }
-  if (::geteuid() != 0) {
-    GTEST_SKIP() << "needs root";
-  }
-  expect_well([]() -> std::string {
-    MountedDisk mounted;
-    if (std::string why = mounted.make(); !why.empty()) {
-      return why;
-    }
+  expect_well_with_disk([](MountedDisk& mounted) -> std::string {
     // Needed lies on a mount within the disk's.
     const std::string inner = mounted.point + "/run";
     if (::mkdir(inner.c_str(), 0700) != 0 ||
