@@ -14,7 +14,8 @@ namespace uzram::control {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
-constexpr std::uint32_t kMostStreams = 4096;
+constexpr std::uint32_t kMostPerCpu = 4096;
+static_assert(kMostPerCpu == ublk::kMostQueues);
 // Minor numbers end there.
 constexpr std::uint32_t kLargestUblkId = (1U << 20) - 1;
 
@@ -94,12 +95,14 @@ Result<void> set_workers(DeviceSettings& device, std::string_view option, std::s
   return {};
 }
 
-Result<void> set_streams(DeviceSettings& device, std::string_view option, std::string_view value) {
-  std::uint32_t streams = 0;
-  if (!take_number(value, streams) || streams > kMostStreams) {
+// One of whatever it is for each CPU when 0.
+Result<void> set_per_cpu_number(std::uint32_t& into, std::string_view option,
+                                std::string_view value) {
+  std::uint32_t number = 0;
+  if (!take_number(value, number) || number > kMostPerCpu) {
     return refuse_option(option, value, "a number from 1 to 4096, or 0 for one per CPU");
   }
-  device.options.max_comp_streams = streams;
+  into = number;
   return {};
 }
 
@@ -131,14 +134,6 @@ Result<void> set_ublk(DeviceSettings& device, std::string_view option, std::stri
     device.ublk_options.id = id;
   }
   device.ublk = true;
-  return {};
-}
-
-Result<void> set_queues(DeviceSettings& device, std::string_view option, std::string_view value) {
-  if (!take_number(value, device.ublk_options.queues) ||
-      device.ublk_options.queues > ublk::kMostQueues) {
-    return refuse_option(option, value, "a number from 1 to 4096, or 0 for one per CPU");
-  }
   return {};
 }
 
@@ -207,7 +202,7 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
     return set_reserve(device, option, value);
   }
   if (key == "max-comp-streams") {
-    return set_streams(device, option, value);
+    return set_per_cpu_number(device.options.max_comp_streams, option, value);
   }
   if (key == "block-size") {
     return set_block_size(device, option, value);
@@ -219,7 +214,7 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
     return set_ublk(device, option, value);
   }
   if (key == "queues") {
-    return set_queues(device, option, value);
+    return set_per_cpu_number(device.ublk_options.queues, option, value);
   }
   if (key == "depth") {
     return set_depth(device, option, value);

@@ -5,7 +5,6 @@
 
 #include "base/size.hpp"
 #include "engine/pool.hpp"
-#include "os/swap_fitness.hpp"
 
 namespace uzram::engine {
 namespace {
@@ -133,9 +132,7 @@ Errc Pool::populate(SpanRange range, Room::Scope scope) noexcept {
     return Errc::no_space;
   }
   std::byte* const at = address(Place{range.first} << kSpanShift);
-  // What is left of a large page when part of it goes back is not mapped until it is used again, and
-  // what is not mapped is not locked: it could be swapped out, to this very process.
-  if (range.count == kGroupSpans && range.first % kGroupSpans == 0 && !os::memory_is_locked() &&
+  if (range.count == kGroupSpans && range.first % kGroupSpans == 0 &&
       file_.take_large_page(at) == Errc::ok) {
     return Errc::ok;
   }

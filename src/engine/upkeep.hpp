@@ -1,9 +1,9 @@
 // Upkeep: what the housekeeper does for one device.
 //
-// Role: takes room for the pool ahead of its use and fills the reserve that it is to keep, and compacts the pool a piece at a time: while
-// writes go on, when a twelfth of it is holes, for an eighth of the time of one CPU at most; when nothing
-// is done, when a thirty-second is, for half of it. Where compaction gains nothing it is not tried again
-// before more is free.
+// Role: takes room for the pool ahead of its use, fills the reserve that it is to keep, and compacts
+// the pool a piece at a time: while writes go on, when a twelfth of it is holes, for an eighth of the
+// time of one CPU at most; when nothing is done, when a thirty-second is, for half of it. Where
+// compaction gains nothing it is not tried again before more is free.
 // Threads: as Housekeeper::Client.
 #pragma once
 

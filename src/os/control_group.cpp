@@ -1,31 +1,14 @@
 #include "os/control_group.hpp"
 
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <utility>
 
+#include "os/mounts.hpp"
 #include "os/proc_text.hpp"
 
 namespace uzram::os {
 namespace {
-
-// mountinfo writes blanks, tabs, line ends and backslashes as \ooo.
-std::string unescape(std::string_view field) {
-  std::string plain;
-  while (!field.empty()) {
-    unsigned code = 0;
-    if (field.size() >= 4 && field[0] == '\\' &&
-        std::from_chars(field.data() + 1, field.data() + 4, code, 8).ptr == field.data() + 4) {
-      plain += static_cast<char>(code);
-      field.remove_prefix(4);
-    } else {
-      plain += field[0];
-      field.remove_prefix(1);
-    }
-  }
-  return plain;
-}
 
 bool list_contains(std::string_view list, std::string_view word) noexcept {
   while (!list.empty()) {
@@ -37,33 +20,19 @@ bool list_contains(std::string_view list, std::string_view word) noexcept {
 }
 
 // One mount of the hierarchy: `root` of the hierarchy is what shows at `point`.
-struct Mount {
+struct GroupMount {
   GroupVersion version = GroupVersion::v2;
   std::string root;
   std::string point;
 };
 
-std::vector<Mount> parse_mountinfo(std::string_view text, std::string_view controller) {
-  std::vector<Mount> mounts;
-  while (!text.empty()) {
-    std::string_view line = take_until(text, '\n');
-    // "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS TAG… - TYPE SOURCE SUPEROPTIONS"
-    for (int skipped = 0; skipped < 3; ++skipped) {
-      take_until(line, ' ');
-    }
-    const std::string_view root = take_until(line, ' ');
-    const std::string_view point = take_until(line, ' ');
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string_view::npos) {
-      continue;
-    }
-    line.remove_prefix(dash + 3);
-    const std::string_view type = take_until(line, ' ');
-    take_until(line, ' ');
-    if (type == "cgroup2") {
-      mounts.push_back({GroupVersion::v2, unescape(root), unescape(point)});
-    } else if (type == "cgroup" && list_contains(line, controller)) {
-      mounts.push_back({GroupVersion::v1, unescape(root), unescape(point)});
+std::vector<GroupMount> group_mounts(std::string_view mountinfo, std::string_view controller) {
+  std::vector<GroupMount> mounts;
+  for (Mount& mount : parse_mounts(mountinfo)) {
+    if (mount.type == "cgroup2") {
+      mounts.push_back({GroupVersion::v2, std::move(mount.root), std::move(mount.point)});
+    } else if (mount.type == "cgroup" && list_contains(mount.options, controller)) {
+      mounts.push_back({GroupVersion::v1, std::move(mount.root), std::move(mount.point)});
     }
   }
   return mounts;
@@ -104,13 +73,13 @@ std::optional<std::string_view> below(std::string_view root, std::string_view gr
   return group;
 }
 
-void add_groups(const std::vector<Mount>& mounts, GroupVersion version, std::string_view group,
+void add_groups(const std::vector<GroupMount>& mounts, GroupVersion version, std::string_view group,
                 std::vector<ControlGroup>& groups) {
   // Of several mounts the one that shows most ancestors. When none shows the group, what is
   // mounted is most likely a container's own group under another name: take its top.
-  const Mount* chosen = nullptr;
+  const GroupMount* chosen = nullptr;
   std::string_view path;
-  for (const Mount& mount : mounts) {
+  for (const GroupMount& mount : mounts) {
     if (mount.version != version) {
       continue;
     }
@@ -145,7 +114,7 @@ void add_groups(const std::vector<Mount>& mounts, GroupVersion version, std::str
 std::vector<ControlGroup> find_control_groups(std::string_view membership,
                                               std::string_view mountinfo,
                                               std::string_view controller) {
-  const std::vector<Mount> mounts = parse_mountinfo(mountinfo, controller);
+  const std::vector<GroupMount> mounts = group_mounts(mountinfo, controller);
   std::vector<ControlGroup> groups;
   for (const GroupVersion version : {GroupVersion::v1, GroupVersion::v2}) {
     if (const auto group = find_group(membership, version, controller)) {

@@ -2,13 +2,15 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+
+#include "os/mounts.hpp"
+#include "os/proc_text.hpp"
 
 namespace uzram::os {
 namespace {
@@ -19,48 +21,15 @@ std::string text_of(dev_t number) {
   return std::to_string(major(number)) + ":" + std::to_string(minor(number));
 }
 
-// The files of /proc write spaces and their like as a backslash and three octal digits.
-std::string unescape(std::string_view text) {
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 3 < text.size()) {
-      const int code = (text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0');
-      plain += static_cast<char>(code);
-      i += 3;
-    } else {
-      plain += text[i];
-    }
-  }
-  return plain;
-}
-
 bool is_device(const std::string& path, dev_t number) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 && S_ISBLK(status.st_mode) && status.st_rdev == number;
 }
 
-// "36 35 98:0 / /mnt rw,noatime master:1 - ext4 /dev/root rw"; some filesystems have a number of their
-// own there and name the device at the end only.
 std::string mounted_on(dev_t number) {
-  std::ifstream file("/proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string skipped;
-    std::string device;
-    std::string mount_point;
-    words >> skipped >> skipped >> device >> skipped >> mount_point;
-    if (device == text_of(number)) {
-      return unescape(mount_point);
-    }
-    const std::size_t rest = line.find(" - ");
-    if (rest == std::string::npos) {
-      continue;
-    }
-    std::istringstream tail(line.substr(rest + 3));
-    std::string source;
-    tail >> skipped >> source;
-    if (source.compare(0, 5, "/dev/") == 0 && is_device(unescape(source), number)) {
-      return unescape(mount_point);
+  for (const Mount& mount : parse_mounts(slurp("/proc/self/mountinfo").value_or(""))) {
+    if (number != 0 && disk_of(mount) == number) {
+      return mount.point;
     }
   }
   return {};

@@ -10,11 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/swap_fitness.hpp"
+
 namespace uzram::os {
 namespace {
 
-#ifndef MADV_POPULATE_WRITE
-constexpr int MADV_POPULATE_WRITE = 23;  // NOLINT(readability-identifier-naming): the kernel's name
+#ifndef MADV_POPULATE_READ
+// NOLINTBEGIN(readability-identifier-naming): the kernel's names
+constexpr int MADV_POPULATE_READ = 22;
+constexpr int MADV_POPULATE_WRITE = 23;
+// NOLINTEND(readability-identifier-naming)
 #endif
 // MADV_COLLAPSE of linux/mman.h, which Debian 12's C library does not have.
 constexpr int kCollapse = 25;
@@ -32,15 +37,16 @@ Mapping map_privately(int flags, int fd, std::byte* wanted, std::uint64_t offset
   return {static_cast<std::byte*>(address), size};
 }
 
-int populate(std::byte* address, std::size_t size) noexcept {
+}  // namespace
+
+int make_present(std::byte* address, std::size_t size, Touch touch) noexcept {
+  const int advice = touch == Touch::write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
   int failed = 0;
   do {
-    failed = ::madvise(address, size, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+    failed = ::madvise(address, size, advice) == 0 ? 0 : errno;
   } while (failed == EINTR || failed == EAGAIN);
   return failed;
 }
-
-}  // namespace
 
 Mapping::Mapping(Mapping&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -130,7 +136,7 @@ Errc MemoryFile::give_back(std::uint64_t offset, std::uint64_t size) const noexc
 
 Errc MemoryFile::take_room(std::byte* address, std::uint64_t offset,
                            std::size_t size) const noexcept {
-  int failed = populate(address, size);
+  int failed = make_present(address, size, Touch::write);
   if (failed == EINVAL) {
     // Before Linux 5.14: the file takes the memory here, the first touch only maps it.
     do {
@@ -144,8 +150,13 @@ Errc MemoryFile::take_room(std::byte* address, std::uint64_t offset,
 }
 
 Errc MemoryFile::take_large_page(std::byte* address) const noexcept {
+  // What is left of a large page when part of it goes back is not mapped until it is used again, and
+  // what is not mapped is not locked: it could be swapped out, to this very process.
+  if (memory_is_locked()) {
+    return Errc::unsupported;
+  }
   // Of a range that holds nothing the kernel makes no large page.
-  if (populate(address, kSystemPage) != 0) {
+  if (make_present(address, kSystemPage, Touch::write) != 0) {
     return Errc::unsupported;
   }
   return ::madvise(address, kLargePage, kCollapse) == 0 ? Errc::ok : Errc::unsupported;
@@ -164,7 +175,7 @@ Mapping reserve_private(std::size_t size) noexcept {
 }
 
 Errc take_private_room(std::byte* address, std::size_t size) noexcept {
-  const int failed = populate(address, size);
+  const int failed = make_present(address, size, Touch::write);
   // Before Linux 5.14 private memory can only be taken by touching it.
   return failed == 0 || failed == EINVAL ? Errc::ok : Errc::no_space;
 }

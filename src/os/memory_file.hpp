@@ -71,7 +71,8 @@ class MemoryFile {
   Errc take_room(std::byte* address, std::uint64_t offset, std::size_t size) const noexcept;
   // The same for one large page, which is mapped and given back as one. REQUIRES: address and
   // offset are aligned to it, and none of it is taken. Errors: unsupported: the system has none now,
-  // or never (before Linux 6.1); then part of it may be taken.
+  // or never (before Linux 6.1), and then part of it may be taken; or the process has locked its
+  // memory.
   Errc take_large_page(std::byte* address) const noexcept;
 
   // Bytes of memory the file holds now.
@@ -87,6 +88,11 @@ class MemoryFile {
 
 // Takes memory for part of such a range. Errors: no_space.
 Errc take_private_room(std::byte* address, std::size_t size) noexcept;
+
+// Takes the memory of a mapped range now: as for reading, or copies of its own and zeroed pages as for
+// writing. Returns 0 or an errno; EINVAL before Linux 5.14.
+enum class Touch : std::uint8_t { read, write };
+[[nodiscard]] int make_present(std::byte* address, std::size_t size, Touch touch) noexcept;
 
 // Maps what a driver shows of its own at `offset` of `fd`, for reading, outside forks. Empty, with
 // errno set, when that fails.

@@ -1,5 +1,7 @@
 #include "os/mounts.hpp"
 
+#include <charconv>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -8,23 +10,6 @@
 
 namespace uzram::os {
 namespace {
-
-// mountinfo writes blanks, tabs, line ends and backslashes as \ooo.
-std::string unescape(std::string_view field) {
-  std::string text;
-  const auto is_digit = [](char letter) { return letter >= '0' && letter <= '7'; };
-  for (std::size_t i = 0; i < field.size(); ++i) {
-    if (field[i] == '\\' && i + 3 < field.size() && is_digit(field[i + 1]) &&
-        is_digit(field[i + 2]) && is_digit(field[i + 3])) {
-      text.push_back(static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 +
-                                       (field[i + 3] - '0')));
-      i += 3;
-    } else {
-      text.push_back(field[i]);
-    }
-  }
-  return text;
-}
 
 // "36 35 98:0 /sub /mnt rw,noatime master:1 - ext3 /dev/sda1 rw,errors=continue"
 std::optional<Mount> parse_line(std::string_view line) {
@@ -40,19 +25,49 @@ std::optional<Mount> parse_line(std::string_view line) {
   mount.id = *id;
   mount.parent = *parent;
   mount.device = makedev(static_cast<unsigned>(*major), static_cast<unsigned>(*minor));
-  take_until(line, ' ');
+  mount.root = unescape(take_until(line, ' '));
   mount.point = unescape(take_until(line, ' '));
   const std::size_t optional_end = line.find(" - ");
   if (optional_end == std::string_view::npos) {
     return std::nullopt;
   }
   line.remove_prefix(optional_end + 3);
-  take_until(line, ' ');
+  mount.type = take_until(line, ' ');
   mount.source = unescape(take_until(line, ' '));
+  mount.options = line;
   return mount;
 }
 
 }  // namespace
+
+std::string unescape(std::string_view field) {
+  constexpr std::size_t kEscaped = 4;
+  std::string plain;
+  while (!field.empty()) {
+    unsigned code = 0;
+    if (field.size() >= kEscaped && field[0] == '\\' &&
+        std::from_chars(field.data() + 1, field.data() + kEscaped, code, 8).ptr ==
+            field.data() + kEscaped) {
+      plain += static_cast<char>(code);
+      field.remove_prefix(kEscaped);
+    } else {
+      plain += field[0];
+      field.remove_prefix(1);
+    }
+  }
+  return plain;
+}
+
+dev_t disk_of(const Mount& mount) {
+  if (major(mount.device) != 0) {
+    return mount.device;
+  }
+  struct stat source = {};
+  return mount.source.starts_with('/') && ::stat(mount.source.c_str(), &source) == 0 &&
+                 S_ISBLK(source.st_mode)
+             ? source.st_rdev
+             : 0;
+}
 
 std::vector<Mount> parse_mounts(std::string_view mountinfo) {
   std::vector<Mount> mounts;

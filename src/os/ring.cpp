@@ -7,13 +7,18 @@
 namespace uzram::os {
 namespace {
 
-Error set_up_error(int errno_value) {
+constexpr std::string_view kOldestKernel = "Linux 5.11 or later";
+
+}  // namespace
+
+Error ring_error(int errno_value, std::string_view kernel) {
   Error error = system_error("io_uring", errno_value);
   switch (errno_value) {
     case ENOSYS:
     case EINVAL:
       error.code = Errc::unsupported;
-      error.message += ": expected Linux 5.11 or later, and a seccomp filter that lets it through";
+      error.message.append(": expected ").append(kernel);
+      error.message += ", and a seccomp filter that lets it through";
       break;
     case EPERM:
     case EACCES:
@@ -31,15 +36,13 @@ Error set_up_error(int errno_value) {
   return error;
 }
 
-}  // namespace
-
 Result<std::unique_ptr<Ring>> Ring::create(unsigned entries, unsigned completions) {
   // Best first: 6.1 completes work only where the thread waits, 5.19 without interrupting it.
   constexpr std::array<unsigned, 3> kFlags = {
       IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, IORING_SETUP_COOP_TASKRUN, 0};
   std::unique_ptr<Ring> ring(new (std::nothrow) Ring);
   if (!ring) {
-    return set_up_error(ENOMEM);
+    return ring_error(ENOMEM, kOldestKernel);
   }
   int result = -EINVAL;
   for (const unsigned flags : kFlags) {
@@ -53,7 +56,7 @@ Result<std::unique_ptr<Ring>> Ring::create(unsigned entries, unsigned completion
     }
   }
   if (result < 0) {
-    return set_up_error(-result);
+    return ring_error(-result, kOldestKernel);
   }
   ring->made_ = true;
   return ring;

@@ -11,12 +11,17 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <liburing.h>
 
 #include "uzram/error.hpp"
 
 namespace uzram::os {
+
+// What a set-up of io_uring that failed means, and what to do. `kernel`: what the caller needs, such as
+// "Linux 5.11 or later". The code is unsupported where the kernel has none or does not allow it.
+[[nodiscard]] Error ring_error(int errno_value, std::string_view kernel);
 
 class Ring {
  public:

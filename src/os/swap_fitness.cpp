@@ -22,18 +22,13 @@
 
 #include "os/descriptor.hpp"
 #include "os/mapped_files.hpp"
+#include "os/memory_file.hpp"
 #include "os/mounts.hpp"
 #include "os/proc_text.hpp"
 
 namespace uzram::os {
 namespace {
 
-#ifndef MADV_POPULATE_READ
-// NOLINTBEGIN(readability-identifier-naming): the kernel's names
-constexpr int MADV_POPULATE_READ = 22;
-constexpr int MADV_POPULATE_WRITE = 23;
-// NOLINTEND(readability-identifier-naming)
-#endif
 // PR_SET_IO_FLUSHER of linux/prctl.h.
 constexpr int kSetIoFlusher = 57;
 constexpr int kGetIoFlusher = 58;
@@ -49,30 +44,14 @@ Error failure(std::string_view tried, int errno_value, std::string_view advice) 
 // Takes the pages of program and libraries: of what they write, copies of their own.
 int take_program_pages() {
   for (const MappedRange& range : program_ranges(slurp("/proc/self/maps").value_or(""))) {
-    int failed = 0;
-    do {
-      failed = ::madvise(reinterpret_cast<void*>(range.begin), range.end - range.begin,
-                         range.writable ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0
-                   ? 0
-                   : errno;
-    } while (failed == EINTR || failed == EAGAIN);
-    if (failed != 0) {
+    if (const int failed =
+            make_present(reinterpret_cast<std::byte*>(range.begin), range.end - range.begin,
+                         range.writable ? Touch::write : Touch::read);
+        failed != 0) {
       return failed;
     }
   }
   return 0;
-}
-
-// The device a file system is on; 0: no block device. Some, such as btrfs, only name it.
-dev_t disk_of(const Mount& mount) {
-  if (major(mount.device) != 0) {
-    return mount.device;
-  }
-  struct stat source = {};
-  return mount.source.starts_with('/') && ::stat(mount.source.c_str(), &source) == 0 &&
-                 S_ISBLK(source.st_mode)
-             ? source.st_rdev
-             : 0;
 }
 
 std::vector<Mount> own_mounts() { return parse_mounts(slurp("/proc/self/mountinfo").value_or("")); }

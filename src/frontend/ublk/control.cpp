@@ -15,33 +15,32 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/ring.hpp"
+
 namespace uzram::ublk {
 namespace {
 
 constexpr unsigned kRingEntries = 4;
 // A driver that is interrupted wants to be asked again; one that always is does not get better.
 constexpr int kMostInterruptions = 100;
+// How long a removal waits for others to close the device.
+constexpr std::chrono::milliseconds kRemovalPatience{5000};
 constexpr std::size_t kLongestPath = 32;
 constexpr std::string_view kCharacterPrefix = "/dev/ublkc";
 
-Error refusal(Errc code, int errno_value, std::string message) {
-  return Error{code, errno_value, std::move(message)};
-}
-
 Error open_error(int errno_value) {
-  const std::string what = system_error(kControlPath, errno_value).message;
+  Error error = system_error(kControlPath, errno_value);
   if (errno_value == EACCES || errno_value == EPERM) {
-    return refusal(Errc::read_only, errno_value,
-                   what + ": expected root, or permission to open it (docs/ublk.md)");
+    error.code = Errc::read_only;
+    error.message += ": expected root, or permission to open it (docs/ublk.md)";
+  } else if (errno_value == ENOENT || errno_value == ENODEV || errno_value == ENXIO) {
+    error.code = Errc::unsupported;
+    error.message +=
+        ": expected a kernel with ublk and its module loaded (modprobe ublk_drv; Linux 6.1 or "
+        "later with CONFIG_BLK_DEV_UBLK). Without it use NBD: leave out --ublk and connect "
+        "nbd-client, or nbdfuse with a loop device";
   }
-  if (errno_value == ENOENT || errno_value == ENODEV || errno_value == ENXIO) {
-    return refusal(Errc::unsupported, errno_value,
-                   what +
-                       ": expected a kernel with ublk and its module loaded (modprobe ublk_drv; "
-                       "Linux 6.1 or later with CONFIG_BLK_DEV_UBLK). Without it use NBD: leave "
-                       "out --ublk and connect nbd-client, or nbdfuse with a loop device");
-  }
-  return system_error(kControlPath, errno_value);
+  return error;
 }
 
 Error command_error(std::string_view what, std::uint32_t id, int errno_value) {
@@ -77,6 +76,9 @@ std::string block_node(std::uint32_t id) { return fmt::format("/dev/ublkb{}", id
 
 std::string character_node(std::uint32_t id) { return fmt::format("{}{}", kCharacterPrefix, id); }
 
+namespace {
+
+// Whether this thread may make devices that everybody may use: CAP_SYS_ADMIN.
 bool may_administrate() noexcept {
   __user_cap_header_struct header{};
   header.version = _LINUX_CAPABILITY_VERSION_3;
@@ -84,6 +86,8 @@ bool may_administrate() noexcept {
   return ::syscall(SYS_capget, &header, sets.data()) == 0 &&
          (sets[CAP_TO_INDEX(CAP_SYS_ADMIN)].effective & CAP_TO_MASK(CAP_SYS_ADMIN)) != 0;
 }
+
+}  // namespace
 
 Control::Control(os::Descriptor fd) noexcept
     : fd_(std::move(fd)), privileged_(may_administrate()) {}
@@ -112,14 +116,7 @@ Result<void> Control::make_ring() {
   const int result = io_uring_queue_init(kRingEntries, ring_.get(), IORING_SETUP_SQE128);
   if (result < 0) {
     ring_.reset();
-    Error error = system_error("ublk: io_uring", -result);
-    error.code = result == -ENOSYS || result == -EINVAL || result == -EPERM ? Errc::unsupported
-                                                                            : Errc::system;
-    error.message +=
-        ": expected Linux 6.1 or later that permits io_uring (kernel.io_uring_disabled is 0, and "
-        "no "
-        "seccomp filter forbids it)";
-    return error;
+    return os::ring_error(-result, "Linux 6.1 or later");
   }
   return {};
 }
@@ -229,16 +226,16 @@ Result<void> Control::add(DeviceInfo& info) {
   const std::string what =
       id == kAnyId ? std::string("ublk: a new device") : fmt::format("ublk: device {}", id);
   if (result == -EEXIST) {
-    return refusal(Errc::exists, EEXIST,
-                   what +
-                       ": there is one of this number; expected another ID, or none to take the "
-                       "first free one, or this one removed (uzram ublk remove)");
+    return Error{Errc::exists, EEXIST,
+                 what +
+                     ": there is one of this number; expected another ID, or none to take the "
+                     "first free one, or this one removed (uzram ublk remove)"};
   }
   if (result == -EPERM || result == -EACCES) {
-    return refusal(Errc::read_only, -result,
-                   what +
-                       ": the kernel does not let this user make one; expected root, or Linux 6.3 "
-                       "or later with ublk's parameter for unprivileged devices above 0");
+    return Error{Errc::read_only, -result,
+                 what +
+                     ": the kernel does not let this user make one; expected root, or Linux 6.3 "
+                     "or later with ublk's parameter for unprivileged devices above 0"};
   }
   return system_error(what, -result);
 }
@@ -260,17 +257,17 @@ Result<void> Control::stop(std::uint32_t id) {
   return result < 0 ? Result<void>(command_error("stop", id, -result)) : Result<void>();
 }
 
-Result<void> Control::remove(std::uint32_t id, std::chrono::milliseconds patience) {
-  const int result = device_command(ControlOp::del_dev, id, {}, 0, patience);
+Result<void> Control::remove(std::uint32_t id) {
+  const int result = device_command(ControlOp::del_dev, id, {}, 0, kRemovalPatience);
   if (result == -ETIME) {
     if (Result<void> made = make_ring(); !made) {
       return made;
     }
-    return refusal(
+    return Error{
         Errc::busy, EBUSY,
         fmt::format("ublk: device {} is stopped but still open somewhere (mounted, swapped "
                     "on, or its server has not ended); it goes when it is closed",
-                    id));
+                    id)};
   }
   return result < 0 ? Result<void>(command_error("removal", id, -result)) : Result<void>();
 }

@@ -32,9 +32,6 @@ namespace uzram::ublk {
 [[nodiscard]] std::string block_node(std::uint32_t id);
 [[nodiscard]] std::string character_node(std::uint32_t id);
 
-// Whether this thread may make devices that everybody may use: CAP_SYS_ADMIN.
-[[nodiscard]] bool may_administrate() noexcept;
-
 class Control {
  public:
   // Errors: unsupported (this kernel has no ublk, or no io_uring, or its module is not loaded),
@@ -48,6 +45,8 @@ class Control {
   [[nodiscard]] std::optional<std::uint64_t> features() const noexcept { return features_; }
   // Whether commands are ioctl numbers, and not the bare ones that all drivers before Linux 6.4 want.
   [[nodiscard]] bool ioctl_encoding() const noexcept { return ioctl_encoding_; }
+  // Whether it may make devices that everybody may use: CAP_SYS_ADMIN, when it was opened.
+  [[nodiscard]] bool privileged() const noexcept { return privileged_; }
   // Has this one, and the queues that ask it, behave as with an old driver.
   void use_legacy_numbers() noexcept {
     ioctl_encoding_ = false;
@@ -62,9 +61,9 @@ class Control {
   Result<void> start(std::uint32_t id);
   // Returns when no request is on its way any more and the queues' tags have come back.
   Result<void> stop(std::uint32_t id);
-  // Returns when the device is gone, so nobody may have it open. Errors: busy when somebody has after
-  // `patience`; the device then goes when they let go of it.
-  Result<void> remove(std::uint32_t id, std::chrono::milliseconds patience);
+  // Returns when the device is gone, so nobody may have it open. Errors: busy when somebody still has
+  // after five seconds; the device then goes when they let go of it.
+  Result<void> remove(std::uint32_t id);
   // Errors: not_found; read_only: it is somebody else's.
   Result<DeviceInfo> info(std::uint32_t id);
   // The CPUs whose requests go to that queue. Nothing set when it cannot be told.

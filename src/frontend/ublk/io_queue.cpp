@@ -293,7 +293,7 @@ void IoQueue::take_in() noexcept {
       send(IoOp::need_get_data, static_cast<std::uint32_t>(request->user_data), 0, request->buffer);
       continue;
     }
-    const std::int32_t copied = tag.kind == IoKind::write ? copy_in(tag) : 0;
+    const std::int32_t copied = tag.kind == IoKind::write ? copy_data(tag) : 0;
     if (copied < 0) {
       commit(tag, copied);
     } else {
@@ -326,21 +326,15 @@ void IoQueue::release_committed() noexcept {
   committed_.clear();
 }
 
-std::int32_t IoQueue::copy_in(const Tag& tag) const noexcept {
-  const std::uint64_t from =
+std::int32_t IoQueue::copy_data(const Tag& tag) const noexcept {
+  const std::uint64_t data =
       data_offset(config_.index, static_cast<std::uint32_t>(tag.request.user_data));
   return transfer_all(tag.request.length, [&](std::size_t done) noexcept {
-    return ::pread(config_.fd, tag.request.buffer + done, tag.request.length - done,
-                   static_cast<off_t>(from + done));
-  });
-}
-
-std::int32_t IoQueue::copy_out(const Tag& tag) const noexcept {
-  const std::uint64_t to =
-      data_offset(config_.index, static_cast<std::uint32_t>(tag.request.user_data));
-  return transfer_all(tag.request.length, [&](std::size_t done) noexcept {
-    return ::pwrite(config_.fd, tag.request.buffer + done, tag.request.length - done,
-                    static_cast<off_t>(to + done));
+    std::byte* const piece = tag.request.buffer + done;
+    const std::size_t left = tag.request.length - done;
+    const auto at = static_cast<off_t>(data + done);
+    return tag.kind == IoKind::write ? ::pread(config_.fd, piece, left, at)
+                                     : ::pwrite(config_.fd, piece, left, at);
   });
 }
 
@@ -348,7 +342,7 @@ void IoQueue::finish(Request& request) noexcept {
   Tag& tag = tag_of(request);
   std::int32_t result = wire_error(request.status);
   if (result == 0 && tag.kind == IoKind::read && config_.data_path == DataPath::user_copy) {
-    result = copy_out(tag);
+    result = copy_data(tag);
   }
   if (result == 0 && has_data(tag.kind)) {
     result = static_cast<std::int32_t>(request.length);

@@ -103,8 +103,7 @@ class IoQueue {
   void release_buffer(Tag& tag) noexcept;
   void release_committed() noexcept;
   // A write's data from the kernel, a read's to it. 0 or a negative errno.
-  [[nodiscard]] std::int32_t copy_in(const Tag& tag) const noexcept;
-  [[nodiscard]] std::int32_t copy_out(const Tag& tag) const noexcept;
+  [[nodiscard]] std::int32_t copy_data(const Tag& tag) const noexcept;
   void finish(Request& request) noexcept;
   void commit(Tag& tag, std::int32_t result) noexcept;
   void send(IoOp op, std::uint32_t index, std::int32_t result, const std::byte* address) noexcept;

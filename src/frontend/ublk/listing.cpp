@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -16,7 +15,6 @@ namespace uzram::ublk {
 namespace {
 
 constexpr std::string_view kPrefix = "ublkc";
-constexpr std::chrono::seconds kRemovalPatience{5};
 
 }  // namespace
 
@@ -59,7 +57,7 @@ Result<void> stop_and_remove(Control& control, std::uint32_t id) {
   if (Result<void> stopped = control.stop(id); !stopped) {
     return stopped;
   }
-  return control.remove(id, kRemovalPatience);
+  return control.remove(id);
 }
 
 }  // namespace uzram::ublk

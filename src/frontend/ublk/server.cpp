@@ -35,8 +35,6 @@ using namespace std::chrono_literals;
 // user after that.
 constexpr std::chrono::milliseconds kNodePatience = 10s;
 constexpr std::chrono::milliseconds kNodePause = 10ms;
-// How long the removal waits for others to close the device.
-constexpr std::chrono::milliseconds kRemovalPatience = 5s;
 
 Result<void> check(const ServerOptions& options) {
   const auto refuse = [](std::string_view what, std::uint32_t value, std::string_view expected) {
@@ -156,7 +154,7 @@ Result<void> Server::Impl::make() {
   info.depth = static_cast<std::uint16_t>(options.depth);
   info.max_io_bytes = options.max_io_bytes;
   info.device_id = options.id.value_or(kAnyId);
-  info.flags = choose_flags(control->features(), may_administrate(), options.allowed_features);
+  info.flags = choose_flags(control->features(), control->privileged(), options.allowed_features);
   if (control->ioctl_encoding()) {
     info.flags |= kIoctlEncoding;
   }
@@ -261,7 +259,7 @@ Result<void> Server::Impl::stop() {
   if (!ours) {
     return {};
   }
-  Result<void> removed = control->remove(info.device_id, kRemovalPatience);
+  Result<void> removed = control->remove(info.device_id);
   return stopped ? removed : stopped;
 }
 
@@ -296,8 +294,6 @@ Result<void> Server::stop() { return impl_->stop(); }
 const std::string& Server::node() const noexcept { return impl_->node; }
 
 std::uint32_t Server::id() const noexcept { return impl_->info.device_id; }
-
-std::uint32_t Server::queues() const noexcept { return impl_->info.queues; }
 
 bool Server::in_use() const noexcept { return is_in_use(impl_->node); }
 

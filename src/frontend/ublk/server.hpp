@@ -66,7 +66,6 @@ class Server {
   // "/dev/ublkb3".
   [[nodiscard]] const std::string& node() const noexcept;
   [[nodiscard]] std::uint32_t id() const noexcept;
-  [[nodiscard]] std::uint32_t queues() const noexcept;
   // Whether the block device is mounted, used as swap or held by another device.
   [[nodiscard]] bool in_use() const noexcept;
 
