@@ -1,0 +1,30 @@
+;; Buffers with faces and undo history, hash tables and parsed text.  -*- lexical-binding: t -*-
+(setq large-file-warning-threshold nil undo-limit 80000000 undo-strong-limit 120000000
+      font-lock-maximum-decoration t vc-handled-backends nil)
+(defun train-open (name most)
+  (with-current-buffer (generate-new-buffer name)
+    (insert-file-contents (expand-file-name name (getenv "FOLDER")) nil 0 most)
+    (buffer-enable-undo)
+    (current-buffer)))
+
+(with-current-buffer (train-open "source.cpp" 150000)
+  (c++-mode)
+  (font-lock-ensure))
+(with-current-buffer (train-open "source.c" 150000)
+  (c-mode)
+  (font-lock-ensure))
+(with-current-buffer (train-open "drawing.svg" 400000)
+  (sgml-mode)
+  (font-lock-ensure))
+(with-current-buffer (train-open "records.tsv" 4000000)
+  (goto-char (point-min))
+  (while (re-search-forward "example\\.org" nil t) (replace-match "example.net")))
+(defvar train-records
+  (with-current-buffer "records.tsv"
+    (mapcar (lambda (line) (split-string line "\t")) (split-string (buffer-string) "\n" t))))
+(defvar train-index (make-hash-table :test 'equal))
+(with-current-buffer (train-open "docs.txt" 3000000)
+  (goto-char (point-min))
+  (while (re-search-forward "\\w+" nil t)
+    (push (match-beginning 0) (gethash (match-string 0) train-index))))
+(write-region "" nil (getenv "READY"))

@@ -1,0 +1,16 @@
+; Layers of several photographs, with filters and undo history.
+(let* ((image (car (gimp-file-load RUN-NONINTERACTIVE "FOLDER/image5.png" "image5.png"))))
+  (gimp-image-scale image 1600 1000)
+  (for-each
+    (lambda (name)
+      (let ((layer (car (gimp-file-load-layer RUN-NONINTERACTIVE image (string-append "FOLDER/" name)))))
+        (gimp-image-insert-layer image layer 0 0)
+        (gimp-layer-scale layer 1400 900 TRUE)
+        (gimp-layer-set-opacity layer 60)))
+    '("image0.png" "image1.png" "image2.png"))
+  (let ((layer (car (gimp-image-get-active-layer image))))
+    (gimp-drawable-brightness-contrast layer 0.2 0.1)
+    (plug-in-gauss RUN-NONINTERACTIVE image layer 12 12 0)
+    (gimp-drawable-desaturate layer DESATURATE-LUMINANCE))
+  (gimp-display-new image))
+(close-output-port (open-output-file "READY"))

@@ -1,0 +1,11 @@
+CREATE DATABASE site CHARACTER SET utf8mb4;
+USE site;
+CREATE TABLE records(id INT PRIMARY KEY, name VARCHAR(60), email VARCHAR(80), city VARCHAR(30), price DECIMAL(10,2), weight DOUBLE, date DATE, address VARCHAR(20), token CHAR(16), note TEXT, KEY(name, city), KEY(price), KEY(date)) ENGINE=InnoDB;
+LOAD DATA LOCAL INFILE 'RECORDS' INTO TABLE records CHARACTER SET utf8mb4;
+CREATE TABLE visits(at INT, record INT, seconds DOUBLE, PRIMARY KEY(at, record), KEY(record)) ENGINE=InnoDB;
+INSERT INTO visits SELECT 1700000000 + (id * 7919) % 2000000, id, weight * price FROM records;
+UPDATE records SET price = price * 1.07 WHERE id % 5 = 0;
+DELETE FROM records WHERE id % 11 = 0;
+CREATE TABLE cache(id INT PRIMARY KEY, token CHAR(16), city VARCHAR(30), price DOUBLE, KEY USING BTREE (price)) ENGINE=MEMORY;
+INSERT INTO cache SELECT id, token, city, price FROM records;
+SELECT city, COUNT(*), AVG(price), GROUP_CONCAT(name ORDER BY price LIMIT 3) FROM records GROUP BY city;

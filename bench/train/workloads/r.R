@@ -1,0 +1,15 @@
+# Data frames, factors, strings, matrices and a fitted model.
+arguments <- commandArgs(trailingOnly = TRUE)
+records <- read.delim(file.path(arguments[1], "records.tsv"), header = FALSE, quote = "",
+  col.names = c("id", "name", "email", "city", "price", "weight", "date", "address", "token", "note"))
+records$city <- factor(records$city)
+records$day <- as.Date(records$date)
+words <- strsplit(records$note[1:30000], " ")
+counts <- sort(table(unlist(words)), decreasing = TRUE)
+model <- lm(log(price) ~ weight + city, data = records)
+by_city <- split(records, records$city)
+matrix <- crossprod(matrix(sin(seq_len(600000) / 50), ncol = 600))
+means <- aggregate(cbind(price, weight) ~ city + date, data = records[1:20000, ], FUN = mean)
+nested <- lapply(words[1:10000], function(w) list(first = w[1], n = length(w), chars = nchar(w)))
+file.create(arguments[2])
+Sys.sleep(600)
