@@ -64,7 +64,7 @@ struct DeviceOptions {
   std::uint64_t disksize_bytes = 0;
   // 4096, 8192 or 16384.
   std::uint32_t page_size_bytes = kDefaultPageSize;
-  // Compressor, one of codec names() (lz4, lz4hc, zstd, deflate, lzo when built in).
+  // Compressor, one of codec names() (lz4, lz4hc, zstd, pagez, deflate, lzo when built in).
   std::string algorithm = "lz4";
   // The codec's own default when unset.
   std::optional<int> level;

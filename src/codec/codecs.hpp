@@ -15,6 +15,7 @@ namespace uzram::codec {
 [[nodiscard]] CodecInfo lz4hc_info() noexcept;
 [[nodiscard]] CodecInfo zstd_info() noexcept;
 [[nodiscard]] CodecInfo deflate_info() noexcept;
+[[nodiscard]] CodecInfo pagez_info() noexcept;
 #ifdef UZRAM_HAVE_LZO
 [[nodiscard]] CodecInfo lzo_info() noexcept;
 #endif

@@ -7,7 +7,7 @@ namespace uzram::codec {
 
 std::span<const CodecInfo> registry() noexcept {
   static const std::array codecs = {
-      lz4_info(),     lz4hc_info(), zstd_info(),
+      lz4_info(),     lz4hc_info(), zstd_info(), pagez_info(),
 #ifdef UZRAM_HAVE_LZO
       lzo_info(),
 #endif

@@ -6,7 +6,7 @@
 program_chromium() {
   start unshare --net chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage \
     --disable-extensions --disable-breakpad --disable-background-networking --disable-component-update \
-    --no-first-run --remote-debugging-pipe=0 --remote-debugging-port=9222 --window-size=1400,2000 \
+    --no-first-run --remote-debugging-port=9222 --window-size=1400,2000 \
     --user-data-dir="$work/home/chromium" "file://$data/chromium.html"
   wait_settled 150 50
   sample

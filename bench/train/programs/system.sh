@@ -11,7 +11,7 @@ names_of() {
 start_nginx() {
   {
     printf 'daemon off; master_process off; user root; pid %s; error_log stderr;\n' "$work/home/nginx.pid"
-    printf 'events {}\nhttp {\n  access_log off; map_hash_max_size 65536; types_hash_max_size 4096;\n'
+    printf 'events {}\nhttp {\n  access_log off; map_hash_max_size 65536; map_hash_bucket_size 256; types_hash_max_size 4096;\n'
     # shellcheck disable=SC2016 # nginx's variables
     printf '  include /etc/nginx/mime.types;\n  map $uri $moved {\n'
     names_of 12000 '    /pool/%s/%d "/archive/%d/%d.html";'

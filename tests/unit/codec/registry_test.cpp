@@ -16,9 +16,9 @@ namespace {
 
 TEST(Registry, offers_the_codecs_of_this_build) {
 #ifdef UZRAM_HAVE_LZO
-  EXPECT_EQ(names(), "lz4, lz4hc, zstd, lzo, deflate");
+  EXPECT_EQ(names(), "lz4, lz4hc, zstd, pagez, lzo, deflate");
 #else
-  EXPECT_EQ(names(), "lz4, lz4hc, zstd, deflate");
+  EXPECT_EQ(names(), "lz4, lz4hc, zstd, pagez, deflate");
 #endif
 }
 
