@@ -15,8 +15,9 @@ namespace uzram::codec::pagez {
 // Appends `literals` bytes from `anchor` on and, when `match` is not 0, a match. `page` is where the
 // page begins, `offset` the last offset before the match.
 // REQUIRES: match is 0 or at least kMinMatch.
-void emit(Sequences& out, const std::uint8_t* page, const std::uint8_t* anchor,
-          std::uint32_t literals, std::uint32_t match, Source source,
-          std::uint32_t offset) noexcept;
+[[nodiscard]] Sequences::Cursor emit(Sequences::Cursor out, const std::uint8_t* page,
+                                     const std::uint8_t* anchor, std::uint32_t literals,
+                                     std::uint32_t match, Source source,
+                                     std::uint32_t offset) noexcept;
 
 }  // namespace uzram::codec::pagez

@@ -50,6 +50,32 @@ struct Avx2 : Portable {
     return _pdep_u64(bits, mask);
   }
 
+  class TokenSums {
+   public:
+    void add(const Tables::TokenBits& bits) noexcept {
+      sums_ = _mm_add_epi16(sums_, _mm_cvtepu8_epi16(word(load<std::uint64_t>(bits.data()))));
+    }
+    [[nodiscard]] Least least() const noexcept { return least_of(sums_); }
+
+   private:
+    __m128i sums_ = _mm_setzero_si128();
+  };
+
+  class LiteralSums {
+   public:
+    void add(const Tables::LiteralBits& bits) noexcept {
+      sums_ = _mm256_add_epi16(sums_, load_32(reinterpret_cast<const std::uint8_t*>(bits.data())));
+    }
+    [[nodiscard]] Least least() const noexcept {
+      const Least low = least_of(_mm256_castsi256_si128(sums_));
+      const Least high = least_of(_mm256_extracti128_si256(sums_, 1));
+      return high.sum < low.sum ? Least{high.sum, high.index + 8} : low;
+    }
+
+   private:
+    __m256i sums_ = _mm256_setzero_si256();
+  };
+
   static std::uint64_t literal_masks(const LiteralTable& table, std::uint64_t classes) noexcept {
     return look_up(table.mask, classes);
   }
@@ -111,6 +137,11 @@ struct Avx2 : Portable {
   }
   static __m128i word(std::uint64_t value) noexcept {
     return _mm_cvtsi64_si128(static_cast<long long>(value));
+  }
+  static Least least_of(__m128i sums) noexcept {
+    const __m128i least = _mm_minpos_epu16(sums);
+    return {static_cast<std::uint32_t>(_mm_extract_epi16(least, 0)),
+            static_cast<std::uint32_t>(_mm_extract_epi16(least, 1))};
   }
   static __m128i repeat_row(std::uint32_t period) noexcept {
     return load_16(kRepeatRows.row[period < 16 ? period : 16].data());

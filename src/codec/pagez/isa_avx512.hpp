@@ -26,12 +26,13 @@ inline __m512i four_times(const std::array<std::uint8_t, 16>& bytes) noexcept {
 
 struct Avx512 : Avx2 {
   static void literal_codes(const LiteralTable& table, const std::uint8_t* literals,
-                            LiteralBlock& block) noexcept {
+                            std::uint8_t* classes, std::uint8_t* ranks,
+                            std::uint8_t* masks) noexcept {
     const __m512i bytes = _mm512_loadu_si512(literals);
-    const __m512i classes = look_up_256(table.class_of, bytes);
-    _mm512_store_si512(block.classes.data(), classes);
-    _mm512_store_si512(block.ranks.data(), look_up_256(table.rank_of, bytes));
-    _mm512_store_si512(block.masks.data(), _mm512_shuffle_epi8(four_times(table.mask), classes));
+    const __m512i each = look_up_256(table.class_of, bytes);
+    _mm512_storeu_si512(classes, each);
+    _mm512_storeu_si512(ranks, look_up_256(table.rank_of, bytes));
+    _mm512_storeu_si512(masks, _mm512_shuffle_epi8(four_times(table.mask), each));
   }
 };
 

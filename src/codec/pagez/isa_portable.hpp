@@ -4,6 +4,7 @@
 // Threads: pure functions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -16,8 +17,6 @@
 namespace uzram::codec::pagez {
 
 struct Portable {
-  using LiteralBlock = LiteralBlockOf64;
-
   static std::uint32_t equal_32(const std::uint8_t* a, const std::uint8_t* b) noexcept {
     return first_difference(
         [&](unsigned at) { return load<std::uint64_t>(a + at) ^ load<std::uint64_t>(b + at); });
@@ -70,19 +69,33 @@ struct Portable {
   }
 
   static void literal_codes(const LiteralTable& table, const std::uint8_t* literals,
-                            LiteralBlock& block) noexcept {
-    std::array<std::uint8_t, 64> classes;
-    std::array<std::uint8_t, 64> ranks;
-    std::array<std::uint8_t, 64> masks;
-    for (std::size_t at = 0; at < classes.size(); ++at) {
+                            std::uint8_t* classes, std::uint8_t* ranks,
+                            std::uint8_t* masks) noexcept {
+    for (std::size_t at = 0; at < 64; ++at) {
       classes[at] = table.class_of[literals[at]];
       ranks[at] = table.rank_of[literals[at]];
       masks[at] = table.mask[classes[at]];
     }
-    std::memcpy(block.classes.data(), classes.data(), classes.size());
-    std::memcpy(block.ranks.data(), ranks.data(), ranks.size());
-    std::memcpy(block.masks.data(), masks.data(), masks.size());
   }
+
+  template <typename Bits>
+  class Sums {
+   public:
+    void add(const Bits& bits) noexcept {
+      for (std::size_t at = 0; at < bits.size(); ++at) {
+        sums_[at] = static_cast<std::uint16_t>(sums_[at] + bits[at]);
+      }
+    }
+    [[nodiscard]] Least least() const noexcept {
+      const auto found = std::min_element(sums_.begin(), sums_.end());
+      return {*found, static_cast<std::uint32_t>(found - sums_.begin())};
+    }
+
+   private:
+    std::array<std::uint16_t, std::tuple_size_v<Bits>> sums_{};
+  };
+  using TokenSums = Sums<Tables::TokenBits>;
+  using LiteralSums = Sums<Tables::LiteralBits>;
 
   static std::uint64_t literal_masks(const LiteralTable& table, std::uint64_t classes) noexcept {
     return each_byte(classes, [&](std::uint64_t index) { return table.mask[index]; });

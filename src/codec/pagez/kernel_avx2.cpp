@@ -18,9 +18,9 @@ bool is_usable() noexcept {
 }  // namespace
 
 const Kernel& avx2_kernel() noexcept {
-  static constexpr Kernel kernel = {"avx2", is_usable, Parts::match, Parts::compress,
-                                    Parts::decompress};
-  return kernel;
+  static constexpr Kernel kKernel = {"avx2", is_usable, Parts::match, Parts::compress,
+                                     Parts::decompress};
+  return kKernel;
 }
 
 }  // namespace uzram::codec::pagez

@@ -18,9 +18,9 @@ bool is_usable() noexcept {
 }  // namespace
 
 const Kernel& avx512_kernel() noexcept {
-  static constexpr Kernel kernel = {"avx512", is_usable, Parts::match, Parts::compress,
-                                    Parts::decompress};
-  return kernel;
+  static constexpr Kernel kKernel = {"avx512", is_usable, Parts::match, Parts::compress,
+                                     Parts::decompress};
+  return kKernel;
 }
 
 }  // namespace uzram::codec::pagez

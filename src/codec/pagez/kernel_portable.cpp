@@ -14,9 +14,9 @@ bool is_usable() noexcept { return true; }
 }  // namespace
 
 const Kernel& portable_kernel() noexcept {
-  static constexpr Kernel kernel = {"portable", is_usable, Parts::match, Parts::compress,
-                                    Parts::decompress};
-  return kernel;
+  static constexpr Kernel kKernel = {"portable", is_usable, Parts::match, Parts::compress,
+                                     Parts::decompress};
+  return kKernel;
 }
 
 }  // namespace uzram::codec::pagez

@@ -44,10 +44,10 @@ class LazyMatcher {
         chains_(chains),
         page_(page),
         end_(page + (std::size_t{1} << page_bits)),
-        out_(out) {}
+        sequences_(out),
+        out_(out.begin()) {}
 
   void run() noexcept {
-    out_.clear();
     chains_.last.fill(HashChains::kNone);
     const std::uint8_t* at = page_;
     while (at <= end_ - kWord) {
@@ -69,8 +69,9 @@ class LazyMatcher {
       take(at, match);
       at = anchor_;
     }
-    emit(out_, page_, anchor_, static_cast<std::uint32_t>(end_ - anchor_), 0, Source::zero,
-         offset_);
+    out_ = emit(out_, page_, anchor_, static_cast<std::uint32_t>(end_ - anchor_), 0, Source::zero,
+                offset_);
+    sequences_.finish(out_);
   }
 
  private:
@@ -175,12 +176,11 @@ class LazyMatcher {
     } else if (match.offset != 0) {
       const OffsetClass& kind = classes_[match.offset];
       source = kind.source;
-      *out_.next_offset++ = {static_cast<std::uint16_t>((match.offset - 1) >> kind.shift),
-                             kind.mask};
+      *out_.offset++ = {static_cast<std::uint16_t>((match.offset - 1) >> kind.shift), kind.mask};
       offset_ = match.offset;
     }
-    emit(out_, page_, anchor_, static_cast<std::uint32_t>(at - anchor_), match.length, source,
-         before);
+    out_ = emit(out_, page_, anchor_, static_cast<std::uint32_t>(at - anchor_), match.length,
+                source, before);
     anchor_ = at + match.length;
     const std::uint8_t* const last = std::min(anchor_, end_ - kWord + 1);
     for (const std::uint8_t* inside = at + 1; inside < last; ++inside) {
@@ -192,7 +192,8 @@ class LazyMatcher {
   HashChains& chains_;
   const std::uint8_t* const page_;
   const std::uint8_t* const end_;
-  Sequences& out_;
+  Sequences& sequences_;
+  Sequences::Cursor out_;
   // The first byte that is in no token yet.
   const std::uint8_t* anchor_ = page_;
   std::uint32_t offset_ = kFirstOffset;

@@ -35,10 +35,10 @@ class Matcher {
         last_(table),
         page_(page),
         end_(page + (std::size_t{1} << page_bits)),
-        out_(out) {}
+        sequences_(out),
+        out_(out.begin()) {}
 
   void run() noexcept {
-    out_.clear();
     std::memset(last_.data(), 0, sizeof last_);
     begin();
     while (at_ <= end_ - kVectorReach) {
@@ -47,8 +47,9 @@ class Matcher {
     while (at_ <= end_ - sizeof(std::uint64_t)) {
       step<true>();
     }
-    emit(out_, page_, anchor_, static_cast<std::uint32_t>(end_ - anchor_), 0, Source::zero,
-         offset_);
+    out_ = emit(out_, page_, anchor_, static_cast<std::uint32_t>(end_ - anchor_), 0, Source::zero,
+                offset_);
+    sequences_.finish(out_);
   }
 
  private:
@@ -64,18 +65,18 @@ class Matcher {
     return static_cast<std::uint32_t>((bytes << (64 - 8 * kHashedBytes)) * kGolden >>
                                       (64 - kHashBits));
   }
-  void remember(const std::uint8_t* place) noexcept {
+  [[gnu::always_inline]] void remember(const std::uint8_t* place) noexcept {
     last_[hash(load<std::uint64_t>(place))] = static_cast<std::uint16_t>(place - page_);
   }
 
   // Places before the first offset can begin matches of zero bytes only.
-  void begin() noexcept {
+  [[gnu::always_inline]] void begin() noexcept {
     if (load<std::uint32_t>(page_) == 0) {
       std::uint32_t length = sizeof(std::uint32_t);
       while (page_ + length < end_ && page_[length] == 0) {
         ++length;
       }
-      emit(out_, page_, page_, 0, length, Source::zero, offset_);
+      out_ = emit(out_, page_, page_, 0, length, Source::zero, offset_);
       at_ = anchor_ = page_ + length;
     }
     if (at_ < page_ + kFirstOffset) {
@@ -85,7 +86,8 @@ class Matcher {
   }
 
   template <bool kNearEnd>
-  [[nodiscard]] std::uint32_t equal_length(const std::uint8_t* from) const noexcept {
+  [[nodiscard, gnu::always_inline]] std::uint32_t equal_length(
+      const std::uint8_t* from) const noexcept {
     std::uint32_t length = 0;
     if constexpr (!kNearEnd) {
       length = Isa::equal_32(from, at_);
@@ -107,7 +109,7 @@ class Matcher {
   }
 
   template <bool kNearEnd>
-  [[nodiscard]] std::uint32_t zero_length() const noexcept {
+  [[nodiscard, gnu::always_inline]] std::uint32_t zero_length() const noexcept {
     std::uint32_t length = 0;
     if constexpr (!kNearEnd) {
       length = Isa::zero_32(at_);
@@ -129,7 +131,7 @@ class Matcher {
   }
 
   template <bool kNearEnd>
-  void step() noexcept {
+  [[gnu::always_inline]] void step() noexcept {
     const auto bytes = load<std::uint64_t>(at_);
     std::uint16_t& slot = last_[hash(bytes)];
     const std::uint8_t* const candidate = page_ + slot;
@@ -152,14 +154,14 @@ class Matcher {
   }
 
   template <bool kNearEnd>
-  void found(std::uint32_t length, Source source) noexcept {
+  [[gnu::always_inline]] void found(std::uint32_t length, Source source) noexcept {
     const std::uint8_t* const begin = at_;
     advance<kNearEnd>(length);
     add<kNearEnd>(begin, length, source, offset_);
   }
 
   template <bool kNearEnd>
-  void found_candidate(const std::uint8_t* candidate) noexcept {
+  [[gnu::always_inline]] void found_candidate(const std::uint8_t* candidate) noexcept {
     const auto offset = static_cast<std::uint32_t>(at_ - candidate);
     const OffsetClass& kind = classes_[offset];
     const std::uint32_t field = (offset - 1) >> kind.shift;
@@ -181,8 +183,8 @@ class Matcher {
       begin -= back;
       length += back;
     }
-    *out_.next_offset = {static_cast<std::uint16_t>(field), kind.mask};
-    ++out_.next_offset;
+    *out_.offset = {static_cast<std::uint16_t>(field), kind.mask};
+    ++out_.offset;
     const std::uint32_t before = offset_;
     offset_ = offset;
     add<kNearEnd>(begin, length, kind.source, before);
@@ -190,7 +192,7 @@ class Matcher {
 
   // The place two bytes before the end is worth a match later more often than others.
   template <bool kNearEnd>
-  void advance(std::uint32_t length) noexcept {
+  [[gnu::always_inline]] void advance(std::uint32_t length) noexcept {
     at_ += length;
     if (!kNearEnd && at_ <= end_ - 6) {
       remember(at_ - 2);
@@ -198,17 +200,17 @@ class Matcher {
   }
 
   template <bool kNearEnd>
-  void add(const std::uint8_t* begin, std::uint32_t length, Source source,
-           std::uint32_t offset) noexcept {
+  [[gnu::always_inline]] void add(const std::uint8_t* begin, std::uint32_t length, Source source,
+                                  std::uint32_t offset) noexcept {
     const auto literals = static_cast<std::uint32_t>(begin - anchor_);
     if (kNearEnd || literals > kMaxLiteralsOfMatch || length > kMaxMatch ||
         anchor_ - page_ < static_cast<std::ptrdiff_t>(offset)) [[unlikely]] {
-      emit(out_, page_, anchor_, literals, length, source, offset);
+      out_ = emit(out_, page_, anchor_, literals, length, source, offset);
     } else {
-      std::memcpy(out_.next_literal, anchor_, 16);
-      Isa::differences_16(out_.difference_of(out_.next_literal), anchor_, anchor_ - offset, offset);
-      out_.next_literal += literals;
-      *out_.next_token++ = match_id(literals, length, source);
+      std::memcpy(out_.literal, anchor_, 16);
+      Isa::differences_16(out_.literal + out_.to_difference, anchor_, anchor_ - offset, offset);
+      out_.literal += literals;
+      *out_.token++ = match_id(literals, length, source);
     }
     anchor_ = at_;
   }
@@ -217,7 +219,8 @@ class Matcher {
   HashTable& last_;
   const std::uint8_t* const page_;
   const std::uint8_t* const end_;
-  Sequences& out_;
+  Sequences& sequences_;
+  Sequences::Cursor out_;
   const std::uint8_t* at_ = page_;
   // The first byte that is in no token yet.
   const std::uint8_t* anchor_ = page_;

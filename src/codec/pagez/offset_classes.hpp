@@ -50,9 +50,9 @@ class OffsetClasses {
 
 // REQUIRES: kMinPageBits <= page_bits <= kMaxPageBits.
 [[nodiscard]] inline const OffsetClasses& offset_classes(unsigned page_bits) noexcept {
-  static constexpr std::array all = {OffsetClasses(12), OffsetClasses(13), OffsetClasses(14),
-                                     OffsetClasses(15), OffsetClasses(16)};
-  return all[page_bits - kMinPageBits];
+  static constexpr std::array kAll = {OffsetClasses(12), OffsetClasses(13), OffsetClasses(14),
+                                      OffsetClasses(15), OffsetClasses(16)};
+  return kAll[page_bits - kMinPageBits];
 }
 
 }  // namespace uzram::codec::pagez

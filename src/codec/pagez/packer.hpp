@@ -48,17 +48,31 @@ class PackRoom {
   explicit PackRoom(std::uint32_t page_bytes)
       : codes(page_bytes + Sequences::kSlack),
         masks(page_bytes + Sequences::kSlack),
+        classes(page_bytes + 2 * Sequences::kSlack),
+        ranks(page_bytes + 2 * Sequences::kSlack),
+        rank_masks(page_bytes + 2 * Sequences::kSlack),
         object(std::size_t{page_bytes} * 4 + Sequences::kSlack) {}
 
   // By token: class and rank; the rank's bits. A token that the code lacks takes two places.
   std::vector<std::uint16_t> codes;
   std::vector<std::uint16_t> masks;
+  // By literal.
+  std::vector<std::uint8_t> classes;
+  std::vector<std::uint8_t> ranks;
+  std::vector<std::uint8_t> rank_masks;
   // Large enough for any sequences, before it is known whether they are worth it.
   std::vector<std::uint8_t> object;
 };
 
+// The smallest of some sums, the first one where there are several.
+struct Least {
+  std::uint32_t sum = 0;
+  std::uint32_t index = 0;
+};
+
 // Isa has: compress(value, mask), the bits of value that mask has, side by side (PEXT);
-// literal_codes(table, literals, block), class, rank and rank mask of 64 literals.
+// literal_codes(table, literals, classes, ranks, masks), those of 64 literals; TokenSums and
+// LiteralSums, which add up rows of Tables.
 template <typename Isa>
 class Packer {
  public:
@@ -87,50 +101,39 @@ class Packer {
   // So many tokens and literals, evenly spread, tell which code to take.
   static constexpr std::uint32_t kSample = 128;
 
-  template <typename Sums, typename Bits>
-  static void add(Sums& sums, const Bits& bits) noexcept {
-    for (std::size_t at = 0; at < bits.size(); ++at) {
-      sums[at] = static_cast<std::uint16_t>(sums[at] + bits[at]);
-    }
-  }
-  template <typename Sums>
-  static std::uint32_t least(const Sums& sums) noexcept {
-    return static_cast<std::uint32_t>(std::min_element(sums.begin(), sums.end()) - sums.begin());
-  }
-
   void choose_token_code() noexcept {
     const std::uint32_t count = sequences_.token_count();
     const std::uint32_t step = 1 + count / kSample;
-    std::array<std::uint16_t, kMaxTokenCodes> sums{};
+    typename Isa::TokenSums sums;
     for (std::uint32_t at = 0; at < count; at += step) {
-      add(sums, tables_.token_bits(sequences_.tokens()[at]));
+      sums.add(tables_.token_bits(sequences_.tokens()[at]));
     }
-    header_.token_code = least(sums);
+    header_.token_code = sums.least().index;
   }
 
   // Returns false when literals alone would take more than `limit`.
   bool choose_literal_code(std::uint32_t limit) noexcept {
     const std::uint32_t count = sequences_.literal_count();
     const std::uint32_t step = 1 + count / kSample;
-    Tables::LiteralBits plain{};
-    Tables::LiteralBits difference{};
+    typename Isa::LiteralSums plain;
+    typename Isa::LiteralSums difference;
     std::uint32_t sampled = 0;
     for (std::uint32_t at = 0; at < count; at += step, ++sampled) {
-      add(plain, tables_.literal_bits(sequences_.literals()[at]));
-      add(difference, tables_.difference_bits(sequences_.differences()[at]));
+      plain.add(tables_.literal_bits(sequences_.literals()[at]));
+      difference.add(tables_.difference_bits(sequences_.differences()[at]));
     }
-    const std::uint32_t best_plain = least(plain);
-    const std::uint32_t best_difference = least(difference);
+    const Least best_plain = plain.least();
+    const Least best_difference = difference.least();
     std::uint32_t bits = 8 * sampled;
     header_.literal_code = kPlainLiterals;
-    if (plain[best_plain] < bits) {
-      bits = plain[best_plain];
-      header_.literal_code = best_plain;
+    if (best_plain.sum < bits) {
+      bits = best_plain.sum;
+      header_.literal_code = best_plain.index;
     }
     // Differences take longer to decode: they have to save more than a little.
-    if (difference[best_difference] + bits / 64 < bits) {
-      bits = difference[best_difference];
-      header_.literal_code = tables_.first_difference_code() + best_difference;
+    if (best_difference.sum + bits / 64 < bits) {
+      bits = best_difference.sum;
+      header_.literal_code = tables_.first_difference_code() + best_difference.index;
     }
     return sampled == 0 || std::uint64_t{bits} * count / sampled / 8 < limit;
   }
@@ -144,7 +147,7 @@ class Packer {
       *code++ = next;
       *mask++ = table.mask[next >> kMaxTokenWidth];
     };
-    const TokenId* const end = sequences_.next_token;
+    const TokenId* const end = sequences_.tokens() + sequences_.token_count();
     for (const TokenId* id = sequences_.tokens(); id != end; ++id) {
       std::uint16_t next = table.code[*id];
       if (next == kNoCode) [[unlikely]] {
@@ -165,7 +168,6 @@ class Packer {
   std::uint8_t* put_tokens(std::uint8_t* classes) noexcept {
     constexpr std::uint64_t kClassOfEach = 0xf000f000f000f000;
     BitWriter ranks(classes + (header_.tokens + 1) / 2);
-    // The last group may have a byte more than belongs to it, which the ranks begin with.
     std::uint32_t at = 0;
     for (; at + 4 <= header_.tokens; at += 4) {
       const auto codes = load<std::uint64_t>(&room_.codes[at]);
@@ -185,18 +187,17 @@ class Packer {
 
   std::uint8_t* put_offsets(std::uint8_t* to) noexcept {
     BitWriter writer(to);
-    const OffsetField* field = sequences_.offsets();
-    for (std::uint32_t left = sequences_.offset_count(); left != 0;) {
-      // Each is bits, then mask: two make a word.
-      const std::uint32_t count = std::min(left, 2U);
-      std::uint64_t two = 0;
-      std::memcpy(&two, field, count * sizeof *field);
-      const std::uint64_t low_mask = two >> 16 & 0xffff;
-      const auto low_bits = static_cast<unsigned>(std::popcount(low_mask));
-      writer.put((two & low_mask) | (two >> 32 & two >> 48) << low_bits,
-                 low_bits + static_cast<unsigned>(std::popcount(two >> 48)));
-      field += count;
-      left -= count;
+    const OffsetField* const fields = sequences_.offsets();
+    const std::uint32_t count = sequences_.offset_count();
+    std::uint32_t at = 0;
+    for (; at + 2 <= count; at += 2) {
+      // Bits, mask, bits, mask.
+      const auto two = load<std::uint64_t>(fields + at);
+      const std::uint64_t masks = two >> 16 & 0x0000ffff0000ffff;
+      writer.put(Isa::compress(two, masks), static_cast<unsigned>(std::popcount(masks)));
+    }
+    if (at < count) {
+      writer.put(fields[at].bits, static_cast<unsigned>(std::popcount(fields[at].mask)));
     }
     return writer.end();
   }
@@ -211,26 +212,24 @@ class Packer {
     const std::uint8_t* const literals = header_.literal_code < tables_.first_difference_code()
                                              ? sequences_.literals()
                                              : sequences_.differences();
-    const std::uint64_t class_of_each = ((1U << table.class_bits) - 1) * 0x0101010101010101ULL;
-    const std::uint32_t class_bytes = (count * table.class_bits + 7) / 8;
-    std::uint8_t* classes = to;
-    std::uint8_t* const classes_end = to + class_bytes;
-    BitWriter ranks(classes_end);
-    typename Isa::LiteralBlock block;
     for (std::uint32_t at = 0; at < count; at += kBlock) {
-      Isa::literal_codes(table, literals + at, block);
-      const std::uint32_t left = std::min(count - at, kBlock);
-      block.cut(left);
-      for (std::uint32_t group = 0; group * 8 < left; ++group) {
-        // Eight classes are class_bits bytes.
-        const std::uint64_t bits = Isa::compress(block.classes[group], class_of_each);
-        std::memcpy(classes, &bits,
-                    std::min<std::size_t>(table.class_bits,
-                                          static_cast<std::size_t>(classes_end - classes)));
-        classes += table.class_bits;
-        ranks.put(Isa::compress(block.ranks[group], block.masks[group]),
-                  static_cast<unsigned>(std::popcount(block.masks[group])));
-      }
+      Isa::literal_codes(table, literals + at, &room_.classes[at], &room_.ranks[at],
+                         &room_.rank_masks[at]);
+    }
+    // The last group may be of fewer than eight.
+    std::memset(&room_.classes[count], 0, 8);
+    std::memset(&room_.rank_masks[count], 0, 8);
+    // Eight classes are class_bits bytes; what is stored beyond them is written again.
+    const std::uint64_t class_of_each = ((1U << table.class_bits) - 1) * 0x0101010101010101ULL;
+    std::uint8_t* classes = to;
+    for (std::uint32_t at = 0; at < count; at += 8, classes += table.class_bits) {
+      store(classes, Isa::compress(load<std::uint64_t>(&room_.classes[at]), class_of_each));
+    }
+    BitWriter ranks(to + (count * table.class_bits + 7) / 8);
+    for (std::uint32_t at = 0; at < count; at += 8) {
+      const auto mask = load<std::uint64_t>(&room_.rank_masks[at]);
+      ranks.put(Isa::compress(load<std::uint64_t>(&room_.ranks[at]), mask),
+                static_cast<unsigned>(std::popcount(mask)));
     }
     return ranks.end();
   }
@@ -241,22 +240,6 @@ class Packer {
   PackRoom& room_;
   const Sequences& sequences_;
   ObjectHeader header_;
-};
-
-// Classes, ranks and rank masks of 64 literals, eight to a word.
-struct LiteralBlockOf64 {
-  alignas(64) std::array<std::uint64_t, 8> classes;
-  alignas(64) std::array<std::uint64_t, 8> ranks;
-  alignas(64) std::array<std::uint64_t, 8> masks;
-
-  // Forgets what is beyond the first `count`. REQUIRES: count >= 1.
-  void cut(std::uint32_t count) noexcept {
-    if (count % 8 != 0) {
-      const std::uint64_t keep = (std::uint64_t{1} << (count % 8 * 8)) - 1;
-      classes[count / 8] &= keep;
-      masks[count / 8] &= keep;
-    }
-  }
 };
 
 }  // namespace uzram::codec::pagez

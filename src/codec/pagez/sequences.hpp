@@ -30,41 +30,41 @@ class Sequences {
         literals_(page_bytes + kSlack),
         differences_(page_bytes + kSlack) {}
 
-  // Positions of the next element; the matcher moves them.
-  TokenId* next_token = nullptr;
-  OffsetField* next_offset = nullptr;
-  // The same place in differences.
-  std::uint8_t* next_literal = nullptr;
-
-  void clear() noexcept {
-    next_token = tokens_.data();
-    next_offset = offsets_.data();
-    next_literal = literals_.data();
+  // Where the next elements go. A matcher has it in registers, and hands it back by finish.
+  struct Cursor {
+    TokenId* token;
+    OffsetField* offset;
+    std::uint8_t* literal;
+    // From a literal to its difference.
+    std::ptrdiff_t to_difference;
+  };
+  [[nodiscard]] Cursor begin() noexcept {
+    return {tokens_.data(), offsets_.data(), literals_.data(),
+            differences_.data() - literals_.data()};
+  }
+  void finish(const Cursor& cursor) noexcept {
+    token_count_ = static_cast<std::uint32_t>(cursor.token - tokens_.data());
+    offset_count_ = static_cast<std::uint32_t>(cursor.offset - offsets_.data());
+    literal_count_ = static_cast<std::uint32_t>(cursor.literal - literals_.data());
   }
 
   [[nodiscard]] const TokenId* tokens() const noexcept { return tokens_.data(); }
-  [[nodiscard]] std::uint32_t token_count() const noexcept {
-    return static_cast<std::uint32_t>(next_token - tokens_.data());
-  }
+  [[nodiscard]] std::uint32_t token_count() const noexcept { return token_count_; }
   [[nodiscard]] const OffsetField* offsets() const noexcept { return offsets_.data(); }
-  [[nodiscard]] std::uint32_t offset_count() const noexcept {
-    return static_cast<std::uint32_t>(next_offset - offsets_.data());
-  }
+  [[nodiscard]] std::uint32_t offset_count() const noexcept { return offset_count_; }
   [[nodiscard]] const std::uint8_t* literals() const noexcept { return literals_.data(); }
   // Each literal minus the byte that lies the last offset before it.
   [[nodiscard]] const std::uint8_t* differences() const noexcept { return differences_.data(); }
-  [[nodiscard]] std::uint32_t literal_count() const noexcept {
-    return static_cast<std::uint32_t>(next_literal - literals_.data());
-  }
-  [[nodiscard]] std::uint8_t* difference_of(const std::uint8_t* literal) noexcept {
-    return differences_.data() + (literal - literals_.data());
-  }
+  [[nodiscard]] std::uint32_t literal_count() const noexcept { return literal_count_; }
 
  private:
   std::vector<TokenId> tokens_;
   std::vector<OffsetField> offsets_;
   std::vector<std::uint8_t> literals_;
   std::vector<std::uint8_t> differences_;
+  std::uint32_t token_count_ = 0;
+  std::uint32_t offset_count_ = 0;
+  std::uint32_t literal_count_ = 0;
 };
 
 }  // namespace uzram::codec::pagez

@@ -83,10 +83,8 @@ class Tables {
     return literals_[code];
   }
   // Bits that a token takes, in each code. Codes that are not there cost too much.
-  [[nodiscard]] const std::array<std::uint8_t, kMaxTokenCodes>& token_bits(
-      TokenId id) const noexcept {
-    return token_bits_[id];
-  }
+  using TokenBits = std::array<std::uint8_t, kMaxTokenCodes>;
+  [[nodiscard]] const TokenBits& token_bits(TokenId id) const noexcept { return token_bits_[id]; }
   // Bits that a byte takes in each literal code of a half; codes that are not there cost too much.
   using LiteralBits = std::array<std::uint16_t, kMaxLiteralCodes / 2>;
   [[nodiscard]] const LiteralBits& literal_bits(std::uint8_t byte) const noexcept {
@@ -106,7 +104,7 @@ class Tables {
   const unsigned page_bits_;
   std::vector<TokenTable> tokens_;
   std::vector<LiteralTable> literals_;
-  std::vector<std::array<std::uint8_t, kMaxTokenCodes>> token_bits_;
+  std::vector<TokenBits> token_bits_;
   alignas(64) std::array<LiteralBits, 256> literal_bits_{};
   alignas(64) std::array<LiteralBits, 256> difference_bits_{};
 };

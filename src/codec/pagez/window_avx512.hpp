@@ -131,7 +131,7 @@ class Window {
 
   // The token's literals, in the low 32 bytes.
   template <bool kFirst>
-  [[nodiscard]] __m512i next_literals() const noexcept {
+  [[nodiscard, gnu::always_inline]] __m512i next_literals() const noexcept {
     __m512i bytes =
         _mm512_castsi256_si512(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(literals_)));
     if constexpr (kDifferences) {
@@ -152,7 +152,7 @@ class Window {
   }
 
   template <bool kFirst>
-  bool step(std::uint32_t entry, const std::uint32_t* memory) noexcept {
+  [[gnu::always_inline]] bool step(std::uint32_t entry, const std::uint32_t* memory) noexcept {
     const auto* const bytes = reinterpret_cast<const std::uint8_t*>(memory);
     const std::uint32_t literals = entry & 0xff;
     std::uint32_t match = entry >> Entry::kMatchShift & Entry::kMatchMask;
@@ -173,7 +173,9 @@ class Window {
     if ((entry & Entry::kWide) != 0) [[unlikely]] {
       store_literals(begin, fresh, literals);
       if (match > kMaxMatch) {
-        copy_long_match(offset, match);
+        copy_long_match(to_, offset, match);
+        to_ += match;
+        window_ = _mm512_loadu_si512(to_ - 64);
         return true;
       }
     }
@@ -202,17 +204,16 @@ class Window {
     _mm256_mask_storeu_epi8(to, _bzhi_u32(~0U, count), _mm512_castsi512_si256(fresh));
   }
 
-  // Off the fast path: at most one in a few hundred tokens.
-  void copy_long_match(std::uint64_t offset, std::uint32_t match) noexcept {
+  // Off the fast path, and without the object, so that it can live in registers.
+  [[gnu::noinline]] static void copy_long_match(std::uint8_t* to, std::uint64_t offset,
+                                                std::uint32_t match) noexcept {
     if (offset == 0) {
-      std::memset(to_, 0, match);
-    } else {
-      for (std::uint32_t at = 0; at < match; ++at) {
-        to_[at] = to_[static_cast<std::ptrdiff_t>(at) - static_cast<std::ptrdiff_t>(offset)];
-      }
+      std::memset(to, 0, match);
+      return;
     }
-    to_ += match;
-    window_ = _mm512_loadu_si512(to_ - 64);
+    for (std::uint32_t at = 0; at < match; ++at) {
+      to[at] = to[static_cast<std::ptrdiff_t>(at) - static_cast<std::ptrdiff_t>(offset)];
+    }
   }
 
   std::uint8_t* const page_;
