@@ -131,7 +131,7 @@ class Packer {
       header_.literal_code = best_plain.index;
     }
     // Differences take longer to decode: they have to save more than a little.
-    if (best_difference.sum + bits / 64 < bits) {
+    if (best_difference.sum + bits / 16 < bits) {
       bits = best_difference.sum;
       header_.literal_code = tables_.first_difference_code() + best_difference.index;
     }
