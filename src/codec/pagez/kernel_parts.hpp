@@ -16,10 +16,10 @@ struct KernelParts {
                     unsigned page_bits) noexcept {
     switch (level) {
       case Level::fast:
-        Matcher<Isa, 6>(room.hash_table, page, page_bits, room.sequences).run();
+        Matcher<Isa, FastSearch>(room.hash_table, page, page_bits, room.sequences).run();
         break;
       case Level::normal:
-        Matcher<Isa, 5>(room.hash_table, page, page_bits, room.sequences).run();
+        Matcher<Isa, NormalSearch>(room.hash_table, page, page_bits, room.sequences).run();
         break;
       case Level::high:
         LazyMatcher<Isa>(room.chains, page, page_bits, room.sequences).run();

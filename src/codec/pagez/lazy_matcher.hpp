@@ -71,7 +71,7 @@ class LazyMatcher {
     }
     out_ = emit(out_, page_, anchor_, static_cast<std::uint32_t>(end_ - anchor_), 0, Source::zero,
                 offset_);
-    sequences_.finish(out_);
+    sequences_.finish(out_, true);
   }
 
  private:

@@ -25,9 +25,22 @@ namespace uzram::codec::pagez {
 // The last place of each hash, as its distance from the page's begin.
 using HashTable = std::array<std::uint16_t, 1U << 11>;
 
+// What the levels search differently.
+struct FastSearch {
+  static constexpr unsigned kHashedBytes = 6;
+  // After 16 bytes without a match every second place is tried, after 32 every third.
+  static constexpr unsigned kPatienceShift = 4;
+  static constexpr bool kDifferences = false;
+};
+struct NormalSearch {
+  static constexpr unsigned kHashedBytes = 5;
+  static constexpr unsigned kPatienceShift = 6;
+  static constexpr bool kDifferences = true;
+};
+
 // Isa has: equal_32(a, b) and zero_32(a), how many bytes from there on are equal or zero, up to 32;
 // differences_16(out, bytes, from, period), 16 bytes minus those at `from`, which repeat.
-template <typename Isa, unsigned kHashedBytes>
+template <typename Isa, typename Search>
 class Matcher {
  public:
   Matcher(HashTable& table, const std::uint8_t* page, unsigned page_bits, Sequences& out) noexcept
@@ -49,7 +62,7 @@ class Matcher {
     }
     out_ = emit(out_, page_, anchor_, static_cast<std::uint32_t>(end_ - anchor_), 0, Source::zero,
                 offset_);
-    sequences_.finish(out_);
+    sequences_.finish(out_, Search::kDifferences);
   }
 
  private:
@@ -57,12 +70,10 @@ class Matcher {
   static constexpr std::ptrdiff_t kVectorReach = 40;
   static constexpr std::uint32_t kReach = 32;
   static constexpr unsigned kHashBits = std::bit_width(std::tuple_size_v<HashTable>) - 1;
-  // After 64 bytes without a match every second place is tried, after 128 every third.
-  static constexpr unsigned kPatienceShift = 6;
 
   static std::uint32_t hash(std::uint64_t bytes) noexcept {
     constexpr std::uint64_t kGolden = 0x9e3779b185ebca87;
-    return static_cast<std::uint32_t>((bytes << (64 - 8 * kHashedBytes)) * kGolden >>
+    return static_cast<std::uint32_t>((bytes << (64 - 8 * Search::kHashedBytes)) * kGolden >>
                                       (64 - kHashBits));
   }
   [[gnu::always_inline]] void remember(const std::uint8_t* place) noexcept {
@@ -146,11 +157,11 @@ class Matcher {
       found<kNearEnd>(zero_length<kNearEnd>(), Source::zero);
       return;
     }
-    if (unlike_candidate << (64 - 8 * kHashedBytes) == 0) {
+    if (unlike_candidate << (64 - 8 * Search::kHashedBytes) == 0) {
       found_candidate<kNearEnd>(candidate);
       return;
     }
-    at_ += 1 + (static_cast<std::uint64_t>(at_ - anchor_) >> kPatienceShift);
+    at_ += 1 + (static_cast<std::uint64_t>(at_ - anchor_) >> Search::kPatienceShift);
   }
 
   template <bool kNearEnd>
@@ -208,7 +219,9 @@ class Matcher {
       out_ = emit(out_, page_, anchor_, literals, length, source, offset);
     } else {
       std::memcpy(out_.literal, anchor_, 16);
-      Isa::differences_16(out_.literal + out_.to_difference, anchor_, anchor_ - offset, offset);
+      if constexpr (Search::kDifferences) {
+        Isa::differences_16(out_.literal + out_.to_difference, anchor_, anchor_ - offset, offset);
+      }
       out_.literal += literals;
       *out_.token++ = match_id(literals, length, source);
     }

@@ -120,10 +120,11 @@ class Packer {
     std::uint32_t sampled = 0;
     for (std::uint32_t at = 0; at < count; at += step, ++sampled) {
       plain.add(tables_.literal_bits(sequences_.literals()[at]));
-      difference.add(tables_.difference_bits(sequences_.differences()[at]));
+      if (sequences_.has_differences()) {
+        difference.add(tables_.difference_bits(sequences_.differences()[at]));
+      }
     }
     const Least best_plain = plain.least();
-    const Least best_difference = difference.least();
     std::uint32_t bits = 8 * sampled;
     header_.literal_code = kPlainLiterals;
     if (best_plain.sum < bits) {
@@ -131,9 +132,12 @@ class Packer {
       header_.literal_code = best_plain.index;
     }
     // Differences take longer to decode: they have to save more than a little.
-    if (best_difference.sum + bits / 16 < bits) {
-      bits = best_difference.sum;
-      header_.literal_code = tables_.first_difference_code() + best_difference.index;
+    if (sequences_.has_differences()) {
+      const Least best_difference = difference.least();
+      if (best_difference.sum + bits / 16 < bits) {
+        bits = best_difference.sum;
+        header_.literal_code = tables_.first_difference_code() + best_difference.index;
+      }
     }
     return sampled == 0 || std::uint64_t{bits} * count / sampled / 8 < limit;
   }

@@ -42,7 +42,9 @@ class Sequences {
     return {tokens_.data(), offsets_.data(), literals_.data(),
             differences_.data() - literals_.data()};
   }
-  void finish(const Cursor& cursor) noexcept {
+  // `has_differences`: they have been written for all literals.
+  void finish(const Cursor& cursor, bool has_differences) noexcept {
+    has_differences_ = has_differences;
     token_count_ = static_cast<std::uint32_t>(cursor.token - tokens_.data());
     offset_count_ = static_cast<std::uint32_t>(cursor.offset - offsets_.data());
     literal_count_ = static_cast<std::uint32_t>(cursor.literal - literals_.data());
@@ -53,6 +55,7 @@ class Sequences {
   [[nodiscard]] const OffsetField* offsets() const noexcept { return offsets_.data(); }
   [[nodiscard]] std::uint32_t offset_count() const noexcept { return offset_count_; }
   [[nodiscard]] const std::uint8_t* literals() const noexcept { return literals_.data(); }
+  [[nodiscard]] bool has_differences() const noexcept { return has_differences_; }
   // Each literal minus the byte that lies the last offset before it.
   [[nodiscard]] const std::uint8_t* differences() const noexcept { return differences_.data(); }
   [[nodiscard]] std::uint32_t literal_count() const noexcept { return literal_count_; }
@@ -62,6 +65,7 @@ class Sequences {
   std::vector<OffsetField> offsets_;
   std::vector<std::uint8_t> literals_;
   std::vector<std::uint8_t> differences_;
+  bool has_differences_ = false;
   std::uint32_t token_count_ = 0;
   std::uint32_t offset_count_ = 0;
   std::uint32_t literal_count_ = 0;
