@@ -29,8 +29,7 @@ start_resolvers() {
     names_of 12000 '  local-data: "%s.example.org. 3600 IN A 10.1.%d.%d"'
   } >"$work/home/unbound.conf"
   start unshare --net unbound -d -p -c "$work/home/unbound.conf"
-  # shellcheck disable=SC2016 # places of printf
-  names_of 20000 '%1$s.example.net 10.2.%2$d.%3$d' | awk '{ print $2, $1 }' >"$work/home/hosts"
+  names_of 20000 '%s.example.net 10.2.%d.%d' | awk '{ print $2, $1 }' >"$work/home/hosts"
   start unshare --net dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --port=5354 \
     --user=root --pid-file= --addn-hosts="$work/home/hosts" --cache-size=5000
 }
@@ -45,7 +44,7 @@ action(type="omfwd" Target="127.0.0.1" Port="9" Protocol="tcp" action.resumeRetr
 END
   start unshare --net rsyslogd -n -i "$work/home/rsyslog.pid" -f "$work/home/rsyslog.conf"
   wait_until 20 test -S "$work/home/log.sock"
-  cut -f 2,4,8,10 "$data/records.tsv" | sed '8000q' |
+  head -n 8000 "$data/records.tsv" | cut -f 2,4,8,10 |
     logger --socket "$work/home/log.sock" --tag session --priority daemon.info
 }
 
