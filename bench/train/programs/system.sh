@@ -29,8 +29,7 @@ start_resolvers() {
     names_of 12000 '  local-data: "%s.example.org. 3600 IN A 10.1.%d.%d"'
   } >"$work/home/unbound.conf"
   start unshare --net unbound -d -p -c "$work/home/unbound.conf"
-  # shellcheck disable=SC2016 # places of printf
-  names_of 20000 '%1$s.example.net 10.2.%2$d.%3$d' | awk '{ print $2, $1 }' >"$work/home/hosts"
+  names_of 20000 '%s.example.net 10.2.%d.%d' | awk '{ print $2, $1 }' >"$work/home/hosts"
   start unshare --net dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --port=5354 \
     --user=root --pid-file= --addn-hosts="$work/home/hosts" --cache-size=5000
 }
@@ -45,7 +44,7 @@ action(type="omfwd" Target="127.0.0.1" Port="9" Protocol="tcp" action.resumeRetr
 END
   start unshare --net rsyslogd -n -i "$work/home/rsyslog.pid" -f "$work/home/rsyslog.conf"
   wait_until 20 test -S "$work/home/log.sock"
-  cut -f 2,4,8,10 "$data/records.tsv" | sed '8000q' |
+  head -n 8000 "$data/records.tsv" | cut -f 2,4,8,10 |
     logger --socket "$work/home/log.sock" --tag session --priority daemon.info
 }
 
@@ -68,33 +67,29 @@ program_daemons() {
   sample
 }
 
-# A history of this machine's headers: each commit changes a part of them.
-make_repository() {
-  local turn repository=$1
-  git init -q -b main "$repository"
-  cd "$repository" || return
-  git config user.name Trainer
-  git config user.email trainer@example.org
-  for turn in 1 2 3 4; do
-    split -n "r/$((turn * 3))/50" "$data/source.txt" >"part$turn.txt"
-    split -a 4 -l $((300 + turn)) --additional-suffix=.h "$data/source.txt" file 2>/dev/null
-    sed -i "s/int /int$turn /; s/return/return$turn/" file*[aeiou]*.h
-    git add -A
-    GIT_AUTHOR_DATE="2024-01-0$turn 12:00" GIT_COMMITTER_DATE="2024-01-0$turn 12:00" \
-      git commit -q -m "Change $turn of the headers"
-  done
+# git_stopped_after SIZE COMMAND...: the command, kept from ending by output that is not read further.
+# Where it stops does not depend on the machine's speed.
+git_stopped_after() {
+  local size=$1 reached=$work/home/reached.$2
+  shift
+  # shellcheck disable=SC2016 # of the inner shell
+  start sh -c 'size=$1 reached=$2; shift 2
+    git "$@" | { head -c "$size" >/dev/null; : >"$reached"; exec sleep 600; }' sh "$size" "$reached" "$@"
+  wait_until 90 test -e "$reached"
 }
 
+# Tables of objects, deltas and their bases: what git holds when it serves, packs and imports.
 program_git() {
-  head -c 14M "$data/source.txt" >"$work/home/source.txt"
-  data=$work/home make_repository "$work/home/repository" >>"$work/log" 2>&1
+  local history=$work/home/history
+  git init -q --bare -b main "$work/home/repository"
   cd "$work/home/repository" || return
-  start sh -c 'exec git pack-objects --all --stdout --no-reuse-delta --window=50 --threads=1 >/dev/null </dev/null'
-  run_for 2
-  start sh -c 'exec git log -p --no-textconv -S unsigned --all >/dev/null'
-  run_for 2
-  start sh -c 'exec git fast-export --all -M -C >/dev/null'
-  run_for 2
+  /usr/bin/python3 "$here/workloads/git.py" "$data/source.txt" >"$history"
+  start sh -c "{ cat '$history'; exec sleep 600; } | git fast-import --quiet"
+  wait_until 90 grep -q '^progress imported' "$work/log"
+  git_stopped_after 1 pack-objects --all --stdout --no-reuse-delta --threads=1
+  git_stopped_after 400K rev-list --objects --all
+  # In the order of their names, so that bases of deltas are kept.
+  git_stopped_after 30M cat-file --batch --batch-all-objects
   sample
 }
 

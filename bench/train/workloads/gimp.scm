@@ -11,6 +11,5 @@
   (let ((layer (car (gimp-image-get-active-layer image))))
     (gimp-drawable-brightness-contrast layer 0.2 0.1)
     (plug-in-gauss RUN-NONINTERACTIVE image layer 12 12 0)
-    (gimp-drawable-desaturate layer DESATURATE-LUMINANCE))
-  (gimp-display-new image))
+    (gimp-drawable-desaturate layer DESATURATE-LUMINANCE)))
 (close-output-port (open-output-file "READY"))
