@@ -62,9 +62,10 @@ Result<std::uint64_t> read_size(std::string_view text) {
 // Whether both are one compressor at one level, its default one when none is given.
 bool are_same(const Algorithm& one, const Algorithm& other) {
   const auto level_of = [](const Algorithm& algorithm) {
-    int level = codec::find(algorithm.name)->default_level;
-    const bool known = algorithm.level.empty() || take_number(algorithm.level, level);
-    return known ? std::to_string(level) : algorithm.level;
+    const codec::CodecInfo& info = *codec::find(algorithm.name);
+    const auto level =
+        algorithm.level.empty() ? info.default_level : codec::level_from(info, algorithm.level);
+    return level ? std::to_string(*level) : algorithm.level;
   };
   return one.name == other.name && level_of(one) == level_of(other);
 }

@@ -23,6 +23,10 @@ std::string level_help() {
     text += &codec == &codec::registry().front() ? " " : ", ";
     text += std::string(codec.name) + " " + std::to_string(codec.min_level) + " to " +
             std::to_string(codec.max_level);
+    for (const std::string_view name : codec.level_names) {
+      text += (name == codec.level_names.front() ? " (" : ", ") + std::string(name) +
+              (name == codec.level_names.back() ? ")" : "");
+    }
   }
   return text;
 }
@@ -51,7 +55,7 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   add_shorthand(serve, into, "size", "SIZE", "Size of one device, such as 512M or 4G");
   add_shorthand(serve, into, "name", "NAME", "Its name [uzram0]");
   add_shorthand(serve, into, "algorithm", "NAME", "Compressor [lz4]: " + codec::names());
-  add_shorthand(serve, into, "level", "NUMBER", level_help());
+  add_shorthand(serve, into, "level", "LEVEL", level_help());
   add_shorthand(serve, into, "mode", "MODE", "Who does the work [auto]: nowait, async or auto");
   add_shorthand(serve, into, "workers", "NUMBER", "Threads for async and auto [0: one per CPU]");
   add_shorthand(serve, into, "background", "on|off",

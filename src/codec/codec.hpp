@@ -75,6 +75,8 @@ struct CodecInfo {
   std::string_view level_meaning;
   // REQUIRES: level in range; page_size_bytes is a power of two from 4096 to 65536.
   Result<std::unique_ptr<Codec>> (*make)(int level, std::uint32_t page_size_bytes) = nullptr;
+  // The names of all levels from min_level on; empty where levels have none.
+  std::span<const std::string_view> level_names = {};
 };
 
 // All codecs of this build, in the order they are offered.
@@ -82,6 +84,13 @@ struct CodecInfo {
 
 // nullptr when there is no such codec.
 [[nodiscard]] const CodecInfo* find(std::string_view name) noexcept;
+
+// A level as users write it: a number, or one of the codec's level_names. Not checked against the
+// codec's range; nullopt when it is neither.
+[[nodiscard]] std::optional<int> level_from(const CodecInfo& info, std::string_view text) noexcept;
+
+// What level_from takes: "a whole number" or "fast, default, high or a whole number".
+[[nodiscard]] std::string level_forms(const CodecInfo& info);
 
 // The names of the registry, separated by ", ", for messages.
 [[nodiscard]] std::string names();

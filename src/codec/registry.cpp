@@ -1,5 +1,6 @@
 #include <array>
 
+#include "base/option_value.hpp"
 #include "codec/codec.hpp"
 #include "codec/codecs.hpp"
 
@@ -34,6 +35,25 @@ std::string names() {
     all += info.name;
   }
   return all;
+}
+
+std::optional<int> level_from(const CodecInfo& info, std::string_view text) noexcept {
+  int level = info.min_level;
+  for (const std::string_view name : info.level_names) {
+    if (text == name) {
+      return level;
+    }
+    ++level;
+  }
+  return take_number(text, level) ? std::optional(level) : std::nullopt;
+}
+
+std::string level_forms(const CodecInfo& info) {
+  std::string forms;
+  for (const std::string_view name : info.level_names) {
+    forms += std::string(name) + (name == info.level_names.back() ? " or " : ", ");
+  }
+  return forms + "a whole number";
 }
 
 Result<std::unique_ptr<Codec>> make(std::string_view name, std::optional<int> level,

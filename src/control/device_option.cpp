@@ -124,6 +124,21 @@ Result<void> set_read_only(DeviceSettings& device, std::string_view option,
   return {};
 }
 
+// What it means depends on the algorithm, which has been set before.
+Result<void> set_level(DeviceSettings& device, std::string_view option, std::string_view value) {
+  // The kernel's zram may have algorithms that are not in this program.
+  static constexpr codec::CodecInfo kUnknown;
+  const codec::CodecInfo* const info = codec::find(device.options.algorithm);
+  const codec::CodecInfo& codec = info != nullptr ? *info : kUnknown;
+  const std::optional<int> level = codec::level_from(codec, value);
+  if (!level) {
+    return refuse_option(option, value,
+                         codec::level_forms(codec) + " for algorithm " + device.options.algorithm);
+  }
+  device.options.level = level;
+  return {};
+}
+
 Result<void> set_ublk(DeviceSettings& device, std::string_view option, std::string_view value) {
   std::uint32_t id = 0;
   if (!value.empty()) {
@@ -175,12 +190,7 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
     return {};
   }
   if (key == "level") {
-    int level = 0;
-    if (!take_number(value, level)) {
-      return refuse_option(option, value, "a whole number");
-    }
-    device.options.level = level;
-    return {};
+    return set_level(device, option, value);
   }
   if (key == "mode") {
     return set_mode(device, option, value);
@@ -271,6 +281,8 @@ Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
   DeviceSettings device;
   device.options.name.clear();
   std::vector<std::string_view> seen;
+  // Set last, as it depends on the algorithm.
+  std::optional<std::string_view> level;
   while (true) {
     const std::string_view item = text.substr(0, text.find(','));
     const std::size_t equals = item.find('=');
@@ -289,6 +301,8 @@ Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
                    "--device \"" + std::string(item) +
                        "\": expected KEY=VALUE, separated by commas, with the keys " +
                        std::string(kDeviceKeys)};
+    } else if (key == "level") {
+      level = item.substr(equals + 1);
     } else if (auto set = set_device_key(device, option, key, item.substr(equals + 1)); !set) {
       return set.error();
     }
@@ -296,6 +310,11 @@ Result<DeviceSettings> parse_device(std::string_view text, std::size_t index) {
       break;
     }
     text.remove_prefix(item.size() + 1);
+  }
+  if (level) {
+    if (auto set = set_device_key(device, "--device level", "level", *level); !set) {
+      return set.error();
+    }
   }
   if (auto finished = finish_device(device, index); !finished) {
     return finished.error();

@@ -1,4 +1,5 @@
 // pagez: a compressor made for pages of memory; docs/pagez-format.md.
+#include <array>
 #include <bit>
 #include <cstring>
 #include <new>
@@ -12,6 +13,7 @@ namespace uzram::codec {
 namespace {
 
 constexpr std::string_view kName = "pagez";
+constexpr std::array<std::string_view, 3> kLevelNames = {"fast", "default", "high"};
 
 struct AlignedDelete {
   void operator()(std::byte* memory) const noexcept {
@@ -133,7 +135,8 @@ CodecInfo pagez_info() noexcept {
           static_cast<int>(pagez::Level::high),
           static_cast<int>(pagez::Level::normal),
           "1 is fast, 3 is high compression",
-          make_pagez};
+          make_pagez,
+          kLevelNames};
 }
 
 }  // namespace uzram::codec

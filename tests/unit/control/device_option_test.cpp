@@ -104,9 +104,21 @@ TEST(DeviceOption, an_unknown_algorithm_is_answered_with_those_there_are) {
   expect_refused("size=1M,algorithm=lzma", {"lzma", "lz4", "zstd"});
 }
 
+TEST(DeviceOption, a_level_may_have_a_name_wherever_the_algorithm_stands) {
+  for (const char* const text :
+       {"size=1M,algorithm=pagez,level=high", "level=high,size=1M,algorithm=pagez"}) {
+    const auto device = parse_device(text, 0);
+    ASSERT_TRUE(device.has_value()) << device.error().message;
+    EXPECT_EQ(device->options.level, 3);
+  }
+  EXPECT_EQ(parse_device("size=1M,algorithm=pagez,level=fast", 0)->options.level, 1);
+  EXPECT_EQ(parse_device("size=1M,algorithm=pagez,level=default", 0)->options.level, 2);
+}
+
 TEST(DeviceOption, a_level_out_of_range_is_answered_with_the_range) {
   expect_refused("size=1M,algorithm=zstd,level=23", {"23", "22", "zstd"});
-  expect_refused("size=1M,level=high", {"--device level", "high"});
+  expect_refused("size=1M,level=high", {"--device level", "high", "lz4"});
+  expect_refused("size=1M,level=best,algorithm=pagez", {"best", "fast, default, high or a whole"});
   expect_refused("size=1M,level=1x", {"1x"});
   // The range is that of the algorithm, wherever it stands.
   EXPECT_TRUE(parse_device("level=12,algorithm=deflate,size=1M", 0).has_value());
