@@ -92,14 +92,15 @@ class Pagez final : public Codec {
     }
     std::uint32_t first = 0;
     std::memcpy(&first, src.data(), header);
-    if (pagez::unpack_header(first, bits).tokens == 0) {
+    const pagez::ObjectHeader fields = pagez::unpack_header(first, bits);
+    if (fields.tokens == 0) {
       if (first != 0 || src.size() != header + dst.size()) {
         return Errc::corrupt;
       }
       std::memcpy(dst.data(), src.data() + header, dst.size());
       return Errc::ok;
     }
-    if (src.size() > dst.size()) {
+    if (src.size() >= dst.size() || fields.generation != 0) {
       return Errc::corrupt;
     }
     void* const room =
