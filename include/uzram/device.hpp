@@ -113,6 +113,7 @@ struct DeviceStats {
   std::uint64_t invalid_io = 0;   // requests refused for their range or alignment
   std::uint64_t notify_free = 0;  // whole pages covered by discards
   // beyond zram
+  std::uint64_t corrupt_pages = 0;   // pages found corrupt by reads and partial writes, each time
   std::uint64_t table_bytes = 0;     // resident: header, summary and page table
   std::uint64_t metadata_bytes = 0;  // derived free maps of the pool, in private memory
 };

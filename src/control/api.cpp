@@ -204,6 +204,7 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
   object["failed_writes"] = stats.failed_writes;
   object["invalid_io"] = stats.invalid_io;
   object["notify_free"] = stats.notify_free;
+  object["corrupt_pages"] = stats.corrupt_pages;
   object["table_bytes"] = stats.table_bytes;
   if (stats.orig_data_size != 0 && stats.mem_used_total != 0) {
     object["comp_ratio"] =

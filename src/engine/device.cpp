@@ -59,7 +59,8 @@ Device::Impl::Impl(DeviceOptions device_options, std::unique_ptr<engine::PageTab
                    std::unique_ptr<engine::Pool> pool, std::shared_ptr<engine::StreamSet> streams)
     : options(std::move(device_options)),
       page_shift(static_cast<std::uint32_t>(std::countr_zero(options.page_size_bytes))),
-      store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes),
+      store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes,
+            options.name),
       executor(*this) {
   if (options.background) {
     upkeep.emplace(store);
@@ -357,6 +358,7 @@ DeviceStats Device::stats() const noexcept {
   stats.failed_writes = counters.sum(Counter::failed_writes);
   stats.invalid_io = counters.sum(Counter::invalid_io);
   stats.notify_free = counters.sum(Counter::notify_free);
+  stats.corrupt_pages = counters.sum(Counter::corrupt_pages);
   stats.table_bytes = impl_->store.table().resident_bytes();
   stats.metadata_bytes = pool.metadata_bytes() + impl_->store.caches().memory_bytes();
   return stats;

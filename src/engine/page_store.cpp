@@ -17,13 +17,15 @@ constexpr std::uint32_t kPriority = 0;
 }  // namespace
 
 PageStore::PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> pool,
-                     std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes)
+                     std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes,
+                     std::string device_name)
     : page_size_bytes_(page_size_bytes),
       max_object_bytes_(page_size_bytes - page_size_bytes / 16),
       table_(std::move(table)),
       pool_(std::move(pool)),
       streams_(std::move(streams)),
-      caches_(*pool_, usable_cpus()) {}
+      caches_(*pool_, usable_cpus()),
+      corruption_log_(std::move(device_name), page_size_bytes, stats_) {}
 
 // ---- write ------------------------------------------------------------------------------------
 
@@ -127,11 +129,14 @@ Errc PageStore::write_part_once(PageIndex page, std::uint32_t from,
   const Entry before = lock_entry(atomic_entry, table_->sleepers());
   Entry after;
   Errc status = decode(before, &*stream, whole);
-  if (status == Errc::ok) {
-    std::memcpy(whole.data() + from, content.data(), content.size());
-    std::uint64_t word = 0;
-    status = same_filled(whole, word) ? encode_fill(word, after) : encode(whole, *stream, after);
+  if (status != Errc::ok) [[unlikely]] {
+    unlock_entry(atomic_entry);
+    found_corrupt(page);
+    return status;
   }
+  std::memcpy(whole.data() + from, content.data(), content.size());
+  std::uint64_t word = 0;
+  status = same_filled(whole, word) ? encode_fill(word, after) : encode(whole, *stream, after);
   if (status != Errc::ok) {
     unlock_entry(atomic_entry);
     return status;
@@ -191,6 +196,7 @@ Errc PageStore::read_part(PageIndex page, std::uint32_t from, std::span<std::byt
   }
   if (status != Errc::ok) [[unlikely]] {
     tally.add(Counter::failed_reads, 1);
+    found_corrupt(page);
   }
   return status;
 }
@@ -288,6 +294,12 @@ void PageStore::replaced(Entry before, Entry after, Tally& tally) noexcept {
   if (before.owns_room()) {
     PoolCaches::Lease(caches_)->free(before.place(), units_for(before.size()));
   }
+}
+
+void PageStore::found_corrupt(PageIndex page) noexcept {
+  // At once: the line that is written for it tells the number.
+  stats_.add(Counter::corrupt_pages, 1);
+  corruption_log_.found(page);
 }
 
 void PageStore::make_room() noexcept {

@@ -4,7 +4,7 @@
 // splits them; everything below a page's index happens here.
 // Units: PageIndex; offsets and lengths inside a page in bytes.
 // Errors: no_space (write, fill, allocate), corrupt (read, partial write). A page whose
-// operation failed is as it was.
+// operation failed is as it was; a corrupt one can be written whole or dropped, and is good then.
 // Threads: all members.
 // Lock order: stream, entry, cache, pool.
 // Invariants: 1. An entry is published only after its object is complete. 2. Room is freed only
@@ -17,11 +17,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "uzram/device.hpp"
 #include "uzram/error.hpp"
 
 #include "base/mutex.hpp"
+#include "engine/corruption_log.hpp"
 #include "engine/page_table.hpp"
 #include "engine/pool.hpp"
 #include "engine/pool_cache.hpp"
@@ -33,7 +35,8 @@ namespace uzram::engine {
 class PageStore {
  public:
   PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> pool,
-            std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes);
+            std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes,
+            std::string device_name);
 
   // A whole page. REQUIRES: content.size() is the page size.
   Errc write_page(PageIndex page, std::span<const std::byte> content, Tally& tally) noexcept;
@@ -88,6 +91,8 @@ class PageStore {
   // Accounts for `before` being replaced by `after` and frees what `before` owned.
   void replaced(Entry before, Entry after, Tally& tally) noexcept;
   void count(Entry entry, std::int64_t sign, Tally& tally) const noexcept;
+  // A page whose object does not decode is counted and told of.
+  void found_corrupt(PageIndex page) noexcept;
   // Makes an attempt to write, and another after making room when it found none; counts a failure.
   template <typename Attempt>
   Errc try_twice(Tally& tally, Attempt attempt) noexcept;
@@ -120,6 +125,7 @@ class PageStore {
   std::shared_ptr<StreamSet> streams_;
   PoolCaches caches_;
   Stats stats_;
+  CorruptionLog corruption_log_;
   Mutex compaction_mutex_;
   // What was free after a compaction that emptied no span: trying again is of no use until there is
   // more.

@@ -25,8 +25,9 @@ enum class Counter : std::uint8_t {
   invalid_io,
   notify_free,
   pages_compacted,
+  corrupt_pages,
 };
-inline constexpr std::size_t kCounters = 10;
+inline constexpr std::size_t kCounters = 11;
 
 class Tally {
  public:

@@ -81,6 +81,7 @@ TEST_F(ControlApi, a_device_object_has_exactly_the_settled_fields) {
                                           "invalid_io",
                                           "node",
                                           "notify_free",
+                                          "corrupt_pages",
                                           "huge_pages_since",
                                           "table_bytes",
                                           "name",
@@ -150,13 +151,14 @@ TEST(DeviceObject, gives_every_statistic_its_own_field) {
   stats.invalid_io = 12;
   stats.notify_free = 13;
   stats.table_bytes = 16;
+  stats.corrupt_pages = 18;
   const json object = device_object(entry, options, stats);
-  const json expected = {{"orig_data_size", 1},  {"compr_data_size", 2}, {"mem_used_total", 4},
-                         {"mem_limit", 14},      {"mem_used_max", 15},   {"same_pages", 6},
-                         {"pages_compacted", 7}, {"huge_pages", 8},      {"huge_pages_since", 9},
-                         {"failed_reads", 10},   {"failed_writes", 11},  {"invalid_io", 12},
-                         {"notify_free", 13},    {"table_bytes", 16},    {"level", 3},
-                         {"streams", 5},         {"comp_ratio", 0.25},   {"reserve", 17}};
+  const json expected = {
+      {"orig_data_size", 1},   {"compr_data_size", 2}, {"mem_used_total", 4},  {"mem_limit", 14},
+      {"mem_used_max", 15},    {"same_pages", 6},      {"pages_compacted", 7}, {"huge_pages", 8},
+      {"huge_pages_since", 9}, {"failed_reads", 10},   {"failed_writes", 11},  {"invalid_io", 12},
+      {"notify_free", 13},     {"table_bytes", 16},    {"level", 3},           {"streams", 5},
+      {"comp_ratio", 0.25},    {"reserve", 17},        {"corrupt_pages", 18}};
   for (const auto& [key, value] : expected.items()) {
     EXPECT_EQ(object.at(key), value) << key;
   }

@@ -54,7 +54,7 @@ class ReserveTest : public ::testing::Test {
     auto streams = StreamSet::get("lz4", std::nullopt, kPage, 0);
     ASSERT_TRUE(streams) << streams.error().message;
     store_ = std::make_unique<PageStore>(std::move(*table), std::move(*pool), std::move(*streams),
-                                         kPage);
+                                         kPage, "test");
   }
   void TearDown() override {
     upkeep_.reset();
