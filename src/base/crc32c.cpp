@@ -1,13 +1,15 @@
 #include "base/crc32c.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
 #if defined(__x86_64__)
-#include <nmmintrin.h>
-#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
-#include <arm_acle.h>
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace uzram {
@@ -50,10 +52,76 @@ std::uint64_t load_word(const std::byte* at) noexcept {
   return word;
 }
 
-#if defined(__x86_64__) || (defined(__aarch64__) && defined(__ARM_FEATURE_CRC32))
+// Three streams at once: the instruction takes three cycles, but one can begin in each. Their sums are
+// brought together by what the first two would be after the bytes that follow them.
 
-// Three streams and a rest of 16 bytes make a page: the instruction takes three cycles, but one can
-// begin in each.
+#if defined(__x86_64__)
+
+constexpr std::size_t kWord = sizeof(std::uint64_t);
+// Enough for a page in one go, but for its last 16 bytes.
+constexpr std::size_t kLongestStream = 170;
+
+// [n]: x^(64 n - 33) modulo the polynomial, reflected. The carry-less product of a sum and that, taken
+// as a word into the sum of nothing, is the sum after n words of zeroes: the instruction multiplies by
+// x^32, and the product of two reflected words of 32 bits lacks a factor of x.
+constexpr std::array<std::uint32_t, 2 * kLongestStream + 1> make_powers() {
+  std::array<std::uint32_t, 2 * kLongestStream + 1> powers{};
+  std::uint32_t power = 1;  // x^31
+  for (std::size_t words = 1; words < powers.size(); ++words) {
+    powers[words] = power;
+    for (int bit = 0; bit < 64; ++bit) {
+      power = (power >> 1) ^ ((power & 1) != 0 ? kPolynomial : 0);
+    }
+  }
+  return powers;
+}
+
+constexpr std::array<std::uint32_t, 2 * kLongestStream + 1> kPowers = make_powers();
+
+bool has_instruction() noexcept {
+  return __builtin_cpu_supports("sse4.2") != 0 && __builtin_cpu_supports("pclmul") != 0;
+}
+
+[[gnu::target("sse4.2,pclmul")]] std::uint64_t product(std::uint32_t sum,
+                                                       std::uint32_t power) noexcept {
+  return static_cast<std::uint64_t>(_mm_cvtsi128_si64(
+      _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<std::int64_t>(sum)),
+                           _mm_cvtsi64_si128(static_cast<std::int64_t>(power)), 0)));
+}
+
+[[gnu::target("sse4.2,pclmul")]] std::uint32_t crc32c_by_instruction(
+    std::span<const std::byte> bytes) noexcept {
+  std::uint64_t sum = ~std::uint32_t{0};
+  while (bytes.size() >= 3 * kWord) {
+    const std::size_t words = std::min(bytes.size() / (3 * kWord), kLongestStream);
+    const std::byte* const first = bytes.data();
+    const std::byte* const second = first + words * kWord;
+    const std::byte* const third = second + words * kWord;
+    std::uint64_t second_sum = 0;
+    std::uint64_t third_sum = 0;
+    for (std::size_t at = 0; at < words * kWord; at += kWord) {
+      sum = _mm_crc32_u64(sum, load_word(first + at));
+      second_sum = _mm_crc32_u64(second_sum, load_word(second + at));
+      third_sum = _mm_crc32_u64(third_sum, load_word(third + at));
+    }
+    const std::uint64_t before = product(static_cast<std::uint32_t>(sum), kPowers[2 * words]) ^
+                                 product(static_cast<std::uint32_t>(second_sum), kPowers[words]);
+    sum = _mm_crc32_u64(0, before) ^ third_sum;
+    bytes = bytes.subspan(3 * words * kWord);
+  }
+  for (; bytes.size() >= kWord; bytes = bytes.subspan(kWord)) {
+    sum = _mm_crc32_u64(sum, load_word(bytes.data()));
+  }
+  for (const std::byte byte : bytes) {
+    sum = _mm_crc32_u8(static_cast<std::uint32_t>(sum), std::to_integer<std::uint8_t>(byte));
+  }
+  return ~static_cast<std::uint32_t>(sum);
+}
+
+#elif defined(__aarch64__)
+
+// With a rest of 16 bytes they make a page. What is shorter is summed by one stream: carry-less products
+// are an extension of their own here, and a table for each length would be too large.
 constexpr std::size_t kStream = 1360;
 static_assert(kStream % sizeof(std::uint64_t) == 0);
 
@@ -84,26 +152,15 @@ std::uint32_t after_stream(std::uint32_t sum) noexcept {
          kShift[3][sum >> 24];
 }
 
-#if defined(__x86_64__)
-bool has_instruction() noexcept { return __builtin_cpu_supports("sse4.2") != 0; }
+bool has_instruction() noexcept { return (::getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
 
-[[gnu::target("sse4.2")]] inline std::uint32_t add_word(std::uint32_t sum,
-                                                        std::uint64_t word) noexcept {
-  return static_cast<std::uint32_t>(_mm_crc32_u64(sum, word));
-}
-#else
-bool has_instruction() noexcept { return true; }
-
+// The intrinsics are there only when the whole file is compiled for CPUs that have it.
 inline std::uint32_t add_word(std::uint32_t sum, std::uint64_t word) noexcept {
-  return __crc32cd(sum, word);
+  asm(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(sum) : "r"(word));
+  return sum;
 }
-#endif
 
-#if defined(__x86_64__)
-[[gnu::target("sse4.2")]]
-#endif
-std::uint32_t
-crc32c_by_instruction(std::span<const std::byte> bytes) noexcept {
+std::uint32_t crc32c_by_instruction(std::span<const std::byte> bytes) noexcept {
   std::uint32_t sum = ~std::uint32_t{0};
   while (bytes.size() >= 3 * kStream) {
     std::uint32_t second = 0;
