@@ -6,7 +6,8 @@
 // DeviceOptions::page_size_bytes.
 // Errors: data operations return Errc. invalid_argument: offset or length not sector-aligned.
 // out_of_range: the range ends beyond the device. no_space: over mem_limit or the system has no
-// memory to give. corrupt: stored data did not decode. After a failed write each page of the range
+// memory to give. corrupt: stored data did not decode, or is not what its
+// checksum says; the page can be written whole or discarded, and is good then. After a failed write each page of the range
 // holds either its old content or the new one, never anything else, and the page that failed holds
 // the old one.
 // Threads: all members may be called from any number of threads at once, destruction excepted.
@@ -14,7 +15,7 @@
 // and requests of one batch have no order among themselves.
 // Processes: a child of fork must neither use nor destroy a device: the mappings are not inherited.
 // A program that locks its memory needs mlockall's MCL_ONFAULT; without it MCL_FUTURE takes memory
-// for a whole table when the device is made.
+// for a whole table, and a GiB for checksums, when the device is made.
 // Cost: a data operation makes no system call and takes no memory from the heap, except when the
 // device has to take room from the system or gives it back.
 #pragma once
@@ -93,14 +94,19 @@ struct DeviceOptions {
   // A thread of the process takes room for the pool before it is needed and compacts the pool when
   // much of it is holes. Without it writes take room themselves, and compact when they find none.
   bool background = true;
+  // A CRC32C of everything the pool holds, compared at each read: bits that have changed in memory
+  // give Errc::corrupt for their page, and never other data than was written. 4 bytes for each object,
+  // and for each 4 KiB of the pool.
+  bool checksum = false;
 };
 
 // Statistics under the names and with the meanings of zram's mm_stat and io_stat. Bytes or counts.
 struct DeviceStats {
   // mm_stat
-  std::uint64_t orig_data_size = 0;   // stored pages times the page size, same-filled ones too
-  std::uint64_t compr_data_size = 0;  // sum of object sizes; same-filled pages count nothing
-  std::uint64_t mem_used_total = 0;   // what the pool has taken from the system
+  std::uint64_t orig_data_size = 0;  // stored pages times the page size, same-filled ones too
+  std::uint64_t compr_data_size =
+      0;  // sum of object sizes, with checksums; same-filled pages count nothing
+  std::uint64_t mem_used_total = 0;  // what the pool has taken from the system
   std::uint64_t mem_limit = 0;
   std::uint64_t mem_used_max = 0;  // high-water mark of mem_used_total
   std::uint64_t same_pages = 0;
@@ -114,7 +120,7 @@ struct DeviceStats {
   std::uint64_t notify_free = 0;  // whole pages covered by discards
   // beyond zram
   std::uint64_t corrupt_pages = 0;   // pages found corrupt by reads and partial writes, each time
-  std::uint64_t table_bytes = 0;     // resident: header, summary and page table
+  std::uint64_t table_bytes = 0;     // resident: header, summary, page table, sums of raw pages
   std::uint64_t metadata_bytes = 0;  // derived free maps of the pool, in private memory
 };
 

@@ -24,7 +24,7 @@ enum class [[nodiscard]] Errc : std::uint8_t{
     invalid_argument,  // EINVAL: not sector-aligned, empty, an unknown operation or option value
     out_of_range,      // EINVAL or ENOSPC: the range ends beyond the device
     no_space,          // ENOSPC: over mem_limit, or no memory to be had; the old content stands
-    corrupt,           // EIO: stored data did not decode
+    corrupt,           // EIO: stored data did not decode, or does not have its checksum
     read_only,         // EPERM
     unsupported,       // ENOTSUP
     busy,              // EBUSY

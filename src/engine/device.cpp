@@ -81,12 +81,13 @@ Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   engine::Room& room = engine::Room::process();
   const std::uint32_t kept_spans = engine::reserve_spans_of(options);
   filled.reserve_bytes = std::uint64_t{kept_spans} * engine::kSpanBytes;
-  auto table = engine::PageTable::create(options.name, header_of(filled), room, kept_spans != 0);
+  auto table = engine::PageTable::create(options.name, header_of(filled), room, kept_spans != 0,
+                                         options.checksum);
   if (!table) {
     return std::move(table).error();
   }
   auto pool = engine::Pool::create(options.name, options.page_size_bytes, options.mem_limit_bytes,
-                                   room, kept_spans);
+                                   room, kept_spans, (*table)->sums());
   if (!pool) {
     return std::move(pool).error();
   }

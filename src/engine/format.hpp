@@ -6,6 +6,7 @@
 // Units: bytes unless named otherwise; integers are little-endian as on every machine this runs on.
 //
 // Table file:  Header | summary (1 bit a stretch, 64-bit words) | entries (8 bytes a page)
+//              | sums of raw pages (4 bytes for 4096 of the pool), where there are checksums
 // Pool file:   objects at place * kPlaceUnit
 //
 // Invariants: 1. A page whose stretch has a clear summary bit is empty, whatever its entry says.
@@ -33,7 +34,7 @@ inline constexpr unsigned kStretchShift = 9;
 static_assert(kStretchPages == 1U << kStretchShift);
 
 inline constexpr std::array<char, 8> kMagic = {'u', 'z', 'r', 'a', 'm', 'd', 'e', 'v'};
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::size_t kPriorities = 4;
 
 struct CodecSlot {
@@ -53,9 +54,11 @@ struct Header {
   std::uint32_t place_unit_bytes;
   std::uint32_t stretch_pages;
   std::array<CodecSlot, kPriorities> codecs;
+  // Of the sums of raw pages; 0: nothing that is stored has a checksum.
+  std::uint64_t sums_offset;
 };
 static_assert(std::is_trivially_copyable_v<Header>);
-static_assert(sizeof(Header) == 152);
+static_assert(sizeof(Header) == 160);
 inline constexpr std::size_t kHeaderBytes = 4096;
 
 enum class Kind : std::uint8_t {

@@ -176,6 +176,10 @@ Errc PageStore::move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& bat
     return status;
   }
   std::memcpy(pool_->address(place), pool_->address(before.place()), before.size());
+  if (sums_ != nullptr && before.kind() == Kind::raw) {
+    // Not computed anew: what has become corrupt must not pass for good here.
+    sums_->store(place, sums_->load(before.place()));
+  }
   publish_locked(entry, before.moved_to(place));
   batch.add(before);
   return Errc::ok;

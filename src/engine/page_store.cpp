@@ -20,8 +20,10 @@ PageStore::PageStore(std::unique_ptr<PageTable> table, std::unique_ptr<Pool> poo
                      std::shared_ptr<StreamSet> streams, std::uint32_t page_size_bytes,
                      std::string device_name)
     : page_size_bytes_(page_size_bytes),
-      max_object_bytes_(page_size_bytes - page_size_bytes / 16),
       table_(std::move(table)),
+      sums_(table_->sums()),
+      max_object_bytes_(page_size_bytes - page_size_bytes / 16 -
+                        (sums_ != nullptr ? kSumBytes : 0)),
       pool_(std::move(pool)),
       streams_(std::move(streams)),
       caches_(*pool_, usable_cpus()),
@@ -81,8 +83,13 @@ Errc PageStore::encode_fill(std::uint64_t word, Entry& entry) noexcept {
   if (const Errc failed = PoolCaches::Lease(caches_)->allocate_slot(place); failed != Errc::ok) {
     return failed;
   }
-  std::memcpy(pool_->address(place), &word, sizeof word);
-  entry = Entry::stored(Kind::fill_slot, place, sizeof word, kPriority);
+  std::byte* const slot = pool_->address(place);
+  std::uint32_t size = sizeof word;
+  std::memcpy(slot, &word, sizeof word);
+  if (sums_ != nullptr) {
+    size = append_sum(slot, size);
+  }
+  entry = Entry::stored(Kind::fill_slot, place, size, kPriority);
   return Errc::ok;
 }
 
@@ -92,13 +99,15 @@ Errc PageStore::encode(std::span<const std::byte> content, Stream& stream, Entry
   if (result.status != Errc::ok) {
     return encode_raw(content, entry);
   }
+  // The stream's buffer is a page long.
+  const std::uint32_t size = sums_ == nullptr ? result.size : append_sum(room.data(), result.size);
   Place place = 0;
-  if (const Errc failed = PoolCaches::Lease(caches_)->allocate(units_for(result.size), place);
+  if (const Errc failed = PoolCaches::Lease(caches_)->allocate(units_for(size), place);
       failed != Errc::ok) {
     return failed;
   }
-  std::memcpy(pool_->address(place), room.data(), result.size);
-  entry = Entry::stored(Kind::object, place, result.size, kPriority);
+  std::memcpy(pool_->address(place), room.data(), size);
+  entry = Entry::stored(Kind::object, place, size, kPriority);
   return Errc::ok;
 }
 
@@ -108,6 +117,9 @@ Errc PageStore::encode_raw(std::span<const std::byte> content, Entry& entry) noe
     return failed;
   }
   std::memcpy(pool_->address(place), content.data(), content.size());
+  if (sums_ != nullptr) {
+    sums_->store(place, crc32c(content));
+  }
   entry = Entry::stored(Kind::raw, place, page_size_bytes_, kPriority);
   return Errc::ok;
 }
@@ -210,17 +222,34 @@ Errc PageStore::decode(Entry entry, Stream* stream, std::span<std::byte> out) co
       write_fill(entry.fill_word(), 0, out);
       return Errc::ok;
     case Kind::fill_slot: {
+      const std::byte* const slot = pool_->address(entry.place());
+      if (sums_ != nullptr && !sum_holds({slot, entry.size()})) {
+        return Errc::corrupt;
+      }
       std::uint64_t word = 0;
-      std::memcpy(&word, pool_->address(entry.place()), sizeof word);
+      std::memcpy(&word, slot, sizeof word);
       write_fill(word, 0, out);
       return Errc::ok;
     }
-    case Kind::raw:
-      std::memcpy(out.data(), pool_->address(entry.place()), out.size());
+    case Kind::raw: {
+      const std::span<const std::byte> page(pool_->address(entry.place()), out.size());
+      if (sums_ != nullptr && sums_->load(entry.place()) != crc32c(page)) {
+        return Errc::corrupt;
+      }
+      std::memcpy(out.data(), page.data(), out.size());
       return Errc::ok;
-    case Kind::object:
+    }
+    case Kind::object: {
+      std::span<const std::byte> object(pool_->address(entry.place()), entry.size());
+      if (sums_ != nullptr) {
+        if (!sum_holds(object)) {
+          return Errc::corrupt;
+        }
+        object = object.first(object.size() - kSumBytes);
+      }
       return streams_->codec().decompress(stream == nullptr ? nullptr : stream->workspace.get(),
-                                          {pool_->address(entry.place()), entry.size()}, out);
+                                          object, out);
+    }
     case Kind::written_back:
       break;
   }

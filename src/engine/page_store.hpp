@@ -23,6 +23,7 @@
 #include "uzram/error.hpp"
 
 #include "base/mutex.hpp"
+#include "engine/checksum.hpp"
 #include "engine/corruption_log.hpp"
 #include "engine/page_table.hpp"
 #include "engine/pool.hpp"
@@ -118,9 +119,11 @@ class PageStore {
   Errc move_object(AtomicEntry& entry, PoolCache& cache, FreeBatch& batch) noexcept;
 
   const std::uint32_t page_size_bytes_;
-  // Larger results are stored raw: what they save is not worth decompressing them.
-  const std::uint32_t max_object_bytes_;
   std::unique_ptr<PageTable> table_;
+  // nullptr: what is stored has no checksums.
+  const PlaceSums* const sums_;
+  // Larger results of the codec are stored raw: what they save is not worth decompressing them.
+  const std::uint32_t max_object_bytes_;
   std::unique_ptr<Pool> pool_;
   std::shared_ptr<StreamSet> streams_;
   PoolCaches caches_;

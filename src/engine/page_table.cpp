@@ -11,7 +11,7 @@
 namespace uzram::engine {
 
 Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, Header header,
-                                                     Room& room, bool whole) {
+                                                     Room& room, bool whole, bool checksums) {
   const std::uint64_t pages = header.disksize_bytes / header.page_size_bytes;
   const std::uint64_t stretches = (pages + kStretchPages - 1) / kStretchPages;
   const std::uint64_t summary_bytes = round_up(round_up(stretches, 64) / 8, kTablePageBytes);
@@ -19,6 +19,8 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
   header.format_version = kFormatVersion;
   header.summary_offset = kHeaderBytes;
   header.table_offset = kHeaderBytes + summary_bytes;
+  const std::uint64_t table_end = header.table_offset + stretches * kTablePageBytes;
+  header.sums_offset = checksums ? table_end : 0;
   header.place_unit_bytes = kPlaceUnit;
   header.stretch_pages = kStretchPages;
 
@@ -28,7 +30,7 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
     return std::move(file).error();
   }
   table->file_ = std::move(*file);
-  const std::uint64_t size = header.table_offset + stretches * kTablePageBytes;
+  const std::uint64_t size = table_end + (checksums ? PlaceSums::kBytes : 0);
   if (table->file_.resize(size) != Errc::ok) {
     return system_error("device " + name + ": cannot size its table to " + format_size(size),
                         errno);
@@ -38,7 +40,7 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
     return system_error("device " + name + ": cannot map its table of " + format_size(size), errno);
   }
   std::byte* const base = table->mapping_.data();
-  const std::uint64_t taken = whole ? size : header.table_offset;
+  const std::uint64_t taken = whole ? table_end : header.table_offset;
   if (const Room::Grant grant = room.ask(taken);
       !grant || table->file_.take_room(base, 0, taken) != Errc::ok) {
     return Error{
@@ -51,6 +53,9 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
   *table->header_ = header;
   table->summary_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + header.summary_offset);
   table->entries_ = reinterpret_cast<AtomicEntry*>(base + header.table_offset);
+  if (checksums) {
+    table->sums_.emplace(table->file_, table_end, base + table_end);
+  }
   table->table_offset_ = header.table_offset;
   table->stretches_ = stretches;
   return table;

@@ -22,10 +22,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "uzram/error.hpp"
 
+#include "engine/checksum.hpp"
 #include "engine/entry_lock.hpp"
 #include "engine/format.hpp"
 #include "engine/room.hpp"
@@ -36,9 +38,10 @@ namespace uzram::engine {
 class PageTable {
  public:
   // `header` gives page size, disk size, limit and codecs; the rest of it is filled in. `whole`: all
-  // of the table's memory is taken now and kept.
+  // of the table's memory is taken now and kept. `checksums`: with room for the sums of raw pages.
   static Result<std::unique_ptr<PageTable>> create(const std::string& name, Header header,
-                                                   Room& room, bool whole = false);
+                                                   Room& room, bool whole = false,
+                                                   bool checksums = false);
 
   static std::uint64_t stretch_of(PageIndex page) noexcept { return page >> kStretchShift; }
 
@@ -71,7 +74,10 @@ class PageTable {
 
   void set_mem_limit(std::uint64_t bytes) noexcept;
 
-  // Bytes of memory that header, summary and table hold.
+  // nullptr: the device has no checksums.
+  [[nodiscard]] const PlaceSums* sums() const noexcept { return sums_ ? &*sums_ : nullptr; }
+
+  // Bytes of memory that header, summary, table and sums hold.
   [[nodiscard]] std::uint64_t resident_bytes() const noexcept { return file_.resident_bytes(); }
   [[nodiscard]] int fd() const noexcept { return file_.fd(); }
 
@@ -93,6 +99,7 @@ class PageTable {
   AtomicEntry* entries_ = nullptr;
   std::uint64_t table_offset_ = 0;
   std::uint64_t stretches_ = 0;
+  std::optional<PlaceSums> sums_;
   SleeperCount sleepers_{0};
 };
 

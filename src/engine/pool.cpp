@@ -26,8 +26,9 @@ constexpr std::uint32_t kMinHoledSpans = 4;
 
 Result<std::unique_ptr<Pool>> Pool::create(const std::string& name, std::uint32_t page_size_bytes,
                                            std::uint64_t mem_limit_bytes, Room& room,
-                                           std::uint32_t kept_spans) {
-  auto pool = std::unique_ptr<Pool>(new Pool(room, page_size_bytes, mem_limit_bytes, kept_spans));
+                                           std::uint32_t kept_spans, const PlaceSums* sums) {
+  auto pool =
+      std::unique_ptr<Pool>(new Pool(room, page_size_bytes, mem_limit_bytes, kept_spans, sums));
   auto file = os::MemoryFile::create("uzram-pool:" + name);
   if (!file) {
     return std::move(file).error();

@@ -34,6 +34,7 @@
 #include "uzram/error.hpp"
 
 #include "base/mutex.hpp"
+#include "engine/checksum.hpp"
 #include "engine/format.hpp"
 #include "engine/room.hpp"
 #include "engine/span.hpp"
@@ -63,11 +64,13 @@ class PoolKeeper {
 
 class Pool {
  public:
-  // `kept_spans` are taken into the reserve at once, and kept there. Errors: no_space.
+  // `kept_spans` are taken into the reserve at once, and kept there. `sums`: get room with each span;
+  // nullptr: there are none. Errors: no_space.
   static Result<std::unique_ptr<Pool>> create(const std::string& name,
                                               std::uint32_t page_size_bytes,
                                               std::uint64_t mem_limit_bytes, Room& room,
-                                              std::uint32_t kept_spans = 0);
+                                              std::uint32_t kept_spans = 0,
+                                              const PlaceSums* sums = nullptr);
 
   // Where the object at `place` is mapped.
   // REQUIRES: `place` was given out by this pool, or belongs to an entry of its device.
@@ -188,10 +191,11 @@ class Pool {
   };
 
   Pool(Room& room, std::uint32_t page_size_bytes, std::uint64_t mem_limit_bytes,
-       std::uint32_t kept_spans) noexcept
+       std::uint32_t kept_spans, const PlaceSums* sums) noexcept
       : room_(room),
         page_units_(units_for(page_size_bytes)),
         kept_spans_(kept_spans),
+        sums_(sums),
         limit_bytes_(mem_limit_bytes) {}
 
   Span& span_at(SpanIndex index) noexcept UZRAM_REQUIRES(mutex_) {
@@ -278,7 +282,9 @@ class Pool {
   // Adds the chunk of that number unless somebody else has. Errors: no_space.
   Errc add_chunk(std::size_t number, Room::Scope scope) noexcept;
   // REQUIRES: the mutex is held, or nobody else knows the chunk.
-  Errc know_spans(Chunk& chunk, std::uint32_t count, Room::Scope scope) noexcept;
+  Errc know_spans(Chunk& chunk, std::uint32_t number, std::uint32_t count,
+                  Room::Scope scope) noexcept;
+  Errc take_sums(const PlaceSums::Range& range, Room::Scope scope) noexcept;
 
   // Spans kept beyond the reserve before any go back, so that they go back in large pieces; larger
   // ones cost hardly less for each page, and hold up whoever gives them back.
@@ -298,6 +304,7 @@ class Pool {
   const std::uint32_t page_units_;
   // What the reserve is to hold at least.
   const std::uint32_t kept_spans_;
+  const PlaceSums* const sums_;
   std::atomic<std::uint64_t> limit_bytes_;
   std::atomic<std::uint32_t> present_spans_{0};
   std::atomic<std::uint32_t> present_max_{0};

@@ -181,7 +181,7 @@ Pool::SpanRange Pool::claim_absent(std::uint32_t most) noexcept {
 Pool::SpanRange Pool::claim_of_chunk(std::uint32_t number, std::uint32_t first,
                                      std::uint32_t count) noexcept {
   Chunk& chunk = *chunks_[number];
-  if (know_spans(chunk, first + count, Room::Scope::system_too) != Errc::ok) {
+  if (know_spans(chunk, number, first + count, Room::Scope::system_too) != Errc::ok) {
     return {};
   }
   for (std::uint32_t i = first; i < first + count; ++i) {
@@ -237,7 +237,8 @@ Errc Pool::add_chunk(std::size_t number, Room::Scope scope) noexcept {
   chunk->spans = reinterpret_cast<Span*>(chunk->span_memory.data());
   chunk->absent.fill(~std::uint64_t{0});
   // Whoever claims spans later holds the mutex, for which writers wait.
-  if (keeps_reserve() && know_spans(*chunk, kSpansPerChunk, scope) != Errc::ok) {
+  if (keeps_reserve() &&
+      know_spans(*chunk, static_cast<std::uint32_t>(number), kSpansPerChunk, scope) != Errc::ok) {
     return Errc::no_space;
   }
   const MutexLock lock(mutex_);
@@ -246,9 +247,16 @@ Errc Pool::add_chunk(std::size_t number, Room::Scope scope) noexcept {
   return Errc::ok;
 }
 
-Errc Pool::know_spans(Chunk& chunk, std::uint32_t count, Room::Scope scope) noexcept {
+Errc Pool::know_spans(Chunk& chunk, std::uint32_t number, std::uint32_t count,
+                      Room::Scope scope) noexcept {
   if (count <= chunk.known_spans) {
     return Errc::ok;
+  }
+  if (sums_ != nullptr) {
+    const auto range = PlaceSums::room_for(number, chunk.known_spans, count);
+    if (const Errc failed = take_sums(range, scope); failed != Errc::ok) {
+      return failed;
+    }
   }
   const std::size_t from = round_up(chunk.known_spans * sizeof(Span), os::kSystemPage);
   const std::size_t to = round_up(count * sizeof(Span), os::kSystemPage);
@@ -261,6 +269,14 @@ Errc Pool::know_spans(Chunk& chunk, std::uint32_t count, Room::Scope scope) noex
   }
   chunk.known_spans = count;
   return Errc::ok;
+}
+
+Errc Pool::take_sums(const PlaceSums::Range& range, Room::Scope scope) noexcept {
+  if (range.from == range.to) {
+    return Errc::ok;
+  }
+  const Room::Grant grant = room_.ask(range.to - range.from, scope);
+  return grant ? sums_->take_room(range) : Errc::no_space;
 }
 
 }  // namespace uzram::engine

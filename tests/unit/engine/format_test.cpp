@@ -2,6 +2,7 @@
 #include "engine/format.hpp"
 
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fcntl.h>
@@ -49,12 +50,13 @@ Bytes read_in_another_process(const Device& device) {
   return all;
 }
 
-class Format : public ::testing::TestWithParam<std::string> {};
+class Format : public ::testing::TestWithParam<std::tuple<std::string, bool>> {};
 
 TEST_P(Format, a_second_process_reads_every_page_back_by_table_and_pool_alone) {
   DeviceOptions options;
   options.disksize_bytes = std::uint64_t{24} << 20;
-  options.algorithm = GetParam();
+  options.algorithm = std::get<0>(GetParam());
+  options.checksum = std::get<1>(GetParam());
   auto device = Device::create(options);
   ASSERT_TRUE(device) << device.error().message;
   Bytes disk(options.disksize_bytes);
@@ -95,8 +97,12 @@ std::vector<std::string> codec_names() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, Format, ::testing::ValuesIn(codec_names()),
-                         [](const auto& param_info) { return param_info.param; });
+INSTANTIATE_TEST_SUITE_P(Codecs, Format,
+                         ::testing::Combine(::testing::ValuesIn(codec_names()), ::testing::Bool()),
+                         [](const auto& param_info) {
+                           return std::get<0>(param_info.param) +
+                                  (std::get<1>(param_info.param) ? "_with_checksums" : "");
+                         });
 
 }  // namespace
 }  // namespace uzram

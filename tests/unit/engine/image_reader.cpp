@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crc32c.hpp"
 #include "codec/codec.hpp"
 #include "engine/format.hpp"
 
@@ -41,11 +42,28 @@ std::span<const std::byte> map_all(int fd) {
   return {static_cast<const std::byte*>(address), size};
 }
 
+// Fails when the four bytes at `sum` are not the CRC32C of `bytes`.
+void check_sum(std::span<const std::byte> bytes, const std::byte* sum) {
+  std::uint32_t expected = 0;
+  std::memcpy(&expected, sum, sizeof expected);
+  if (uzram::crc32c(bytes) != expected) {
+    fail("a page does not have its checksum");
+  }
+}
+
+// `sums`: those of raw pages; nullptr: there are none.
 std::vector<std::byte> read_page(Entry entry, std::span<const std::byte> pool,
-                                 const codec::Codec& codec, codec::Workspace& workspace,
-                                 std::size_t page_size) {
+                                 const std::byte* sums, const codec::Codec& codec,
+                                 codec::Workspace& workspace, std::size_t page_size) {
   std::vector<std::byte> page(page_size);
   const std::uint64_t offset = entry.owns_room() ? entry.place() * kPlaceUnit : 0;
+  std::uint32_t size = entry.owns_room() ? entry.size() : 0;
+  if (sums != nullptr && entry.kind() == Kind::raw) {
+    check_sum(pool.subspan(offset, size), sums + offset / 4096 * 4);
+  } else if (sums != nullptr && entry.owns_room()) {
+    size -= 4;
+    check_sum(pool.subspan(offset, size), pool.data() + offset + size);
+  }
   switch (entry.kind()) {
     case Kind::empty:
       break;
@@ -64,7 +82,7 @@ std::vector<std::byte> read_page(Entry entry, std::span<const std::byte> pool,
       std::memcpy(page.data(), pool.data() + offset, page_size);
       break;
     case Kind::object:
-      if (codec.decompress(&workspace, pool.subspan(offset, entry.size()), page) != Errc::ok) {
+      if (codec.decompress(&workspace, pool.subspan(offset, size), page) != Errc::ok) {
         fail("an object does not decode");
       }
       break;
@@ -97,6 +115,8 @@ int main(int argc, char** argv) {
   if (!workspace) {
     fail("no workspace");
   }
+  const std::byte* const sums =
+      header.sums_offset == 0 ? nullptr : table.data() + header.sums_offset;
   for (PageIndex page = 0; page < header.disksize_bytes / header.page_size_bytes; ++page) {
     const std::uint64_t stretch = page / kStretchPages;
     std::uint64_t summary = 0;
@@ -105,7 +125,8 @@ int main(int argc, char** argv) {
     if ((summary >> (stretch % 64) & 1) != 0) {
       std::memcpy(&bits, table.data() + header.table_offset + page * 8, sizeof bits);
     }
-    const auto content = read_page(Entry(bits), pool, **codec, **workspace, header.page_size_bytes);
+    const auto content =
+        read_page(Entry(bits), pool, sums, **codec, **workspace, header.page_size_bytes);
     if (std::fwrite(content.data(), 1, content.size(), stdout) != content.size()) {
       fail("write");
     }

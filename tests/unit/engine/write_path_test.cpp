@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -47,12 +48,13 @@ bool allow_nothing_but_futexes() {
 }
 
 // Writes as much as the reserve holds, all over the disk; what the child is to exit with.
-int write_a_burst(const std::string& algorithm, Mode mode) {
+int write_a_burst(const std::string& algorithm, Mode mode, bool checksum) {
   DeviceOptions options;
   options.disksize_bytes = 256 * kMiB;
   options.reserve_bytes = 8 * kMiB;
   options.algorithm = algorithm;
   options.mode = mode;
+  options.checksum = checksum;
   auto device = Device::create(options);
   if (!device) {
     return 1;
@@ -89,11 +91,13 @@ TEST_P(WritePath, with_a_reserve_needs_no_call_of_the_system_and_no_heap) {
   if (test::kSanitized) {
     GTEST_SKIP() << "sanitizers call the system themselves";
   }
-  for (const Mode mode : {Mode::nowait, Mode::automatic}) {
+  constexpr std::array<std::pair<Mode, bool>, 3> kScenes = {
+      {{Mode::nowait, false}, {Mode::automatic, false}, {Mode::nowait, true}}};
+  for (const auto& [mode, checksum] : kScenes) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      ::_exit(write_a_burst(GetParam(), mode));
+      ::_exit(write_a_burst(GetParam(), mode, checksum));
     }
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
