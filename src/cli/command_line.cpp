@@ -63,6 +63,11 @@ void add_serve(CLI::App& app, ServeArguments& into) {
   add_shorthand(serve, into, "mem-limit", "SIZE", "Most memory the pool may take [0: no limit]");
   add_shorthand(serve, into, "reserve", "SIZE",
                 "Pool memory taken at the start and kept free for writes [0: none]");
+  // A flag, as --ublk below.
+  serve
+      .add_flag("--checksum", into.checksum,
+                "Keep a checksum of each page and compare it at each read [off]")
+      ->type_name("[=on|off]");
   add_shorthand(serve, into, "max-comp-streams", "NUMBER",
                 "Compression streams shared by all threads [0: one per CPU]");
   add_shorthand(serve, into, "block-size", "BYTES", "Logical block [4096]: 512 or 4096");

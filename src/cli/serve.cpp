@@ -248,6 +248,9 @@ std::string facts(const control::DeviceSettings& settings, const DeviceOptions& 
   if (options.reserve_bytes != 0) {
     line += ", reserve " + format_size(options.reserve_bytes);
   }
+  if (options.checksum) {
+    line += ", checksum";
+  }
   if (options.max_comp_streams != 0) {
     line += ", " + std::to_string(options.max_comp_streams) + " streams";
   }

@@ -58,6 +58,9 @@ std::map<std::string, std::string> shorthands_of(const ServeArguments& arguments
   if (arguments.read_only) {
     shorthands["read-only"] = "";
   }
+  if (!arguments.checksum.empty()) {
+    shorthands["checksum"] = arguments.checksum == "true" ? "" : arguments.checksum;
+  }
   if (!arguments.ublk.empty()) {
     shorthands["ublk"] = arguments.ublk == "true" ? "" : arguments.ublk;
   }

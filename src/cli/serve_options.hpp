@@ -26,6 +26,8 @@ struct ServeArguments {
   // Of the same kind, but flags. ublk: empty when it is not given, "true" without an ID.
   bool read_only = false;
   std::string ublk;
+  // The same: "true" without on or off.
+  std::string checksum;
   std::vector<std::string> nbd;
   bool swap = false;
   // Empty: DIR/control.sock.

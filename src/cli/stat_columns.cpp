@@ -31,6 +31,8 @@ constexpr std::array kColumns = {
     StatColumn{"MOUNTPOINT", false, "where NODE is mounted, or [SWAP]", "node"},
     StatColumn{"TABLE", true, "memory of the page table", "table_bytes", true},
     StatColumn{"HUGE", true, "incompressible pages, stored as they are", "huge_pages"},
+    StatColumn{"CHECKSUM", false, "whether pages have checksums: on or off", "checksum"},
+    StatColumn{"CORRUPT", true, "pages found corrupt when they were read", "corrupt_pages"},
     StatColumn{"MODE", false, "who does the work: nowait, async or auto", "mode"},
     StatColumn{"WORKERS", true, "threads for async and auto; 0 is one per CPU", "workers"},
     StatColumn{"EXPORTS", false, "where clients connect, separated by commas", "exports"},
@@ -114,6 +116,9 @@ Result<std::string> cell_of(const StatColumn& column, const nlohmann::ordered_js
   }
   if (found->is_string()) {
     return found->get<std::string>();
+  }
+  if (found->is_boolean()) {
+    return std::string(found->get<bool>() ? "on" : "off");
   }
   if (found->is_array()) {
     return joined(*found);

@@ -196,6 +196,7 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
   object["mem_limit"] = stats.mem_limit;
   object["mem_used_max"] = stats.mem_used_max;
   object["reserve"] = options.reserve_bytes;
+  object["checksum"] = options.checksum;
   object["same_pages"] = stats.same_pages;
   object["pages_compacted"] = stats.pages_compacted;
   object["huge_pages"] = stats.huge_pages;

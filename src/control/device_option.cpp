@@ -85,6 +85,14 @@ Result<void> set_mode(DeviceSettings& device, std::string_view option, std::stri
   return {};
 }
 
+Result<void> set_switch(bool& into, std::string_view option, std::string_view value) {
+  if (value != "on" && value != "off") {
+    return refuse_option(option, value, "on or off");
+  }
+  into = value == "on";
+  return {};
+}
+
 Result<void> set_workers(DeviceSettings& device, std::string_view option, std::string_view value) {
   std::uint32_t workers = 0;
   if (!take_number(value, workers) || workers > kMaxWorkers) {
@@ -199,17 +207,17 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
     return set_workers(device, option, value);
   }
   if (key == "background") {
-    if (value != "on" && value != "off") {
-      return refuse_option(option, value, "on or off");
-    }
-    device.options.background = value == "on";
-    return {};
+    return set_switch(device.options.background, option, value);
   }
   if (key == "mem-limit") {
     return set_mem_limit(device, option, value);
   }
   if (key == "reserve") {
     return set_reserve(device, option, value);
+  }
+  if (key == "checksum") {
+    // Named alone it is meant.
+    return set_switch(device.options.checksum, option, value.empty() ? "on" : value);
   }
   if (key == "max-comp-streams") {
     return set_per_cpu_number(device.options.max_comp_streams, option, value);
@@ -237,7 +245,9 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
       std::string(option) + ": there is no such key; expected " + std::string(kDeviceKeys)};
 }
 
-bool is_flag_key(std::string_view key) noexcept { return key == "read-only" || key == "ublk"; }
+bool is_flag_key(std::string_view key) noexcept {
+  return key == "checksum" || key == "read-only" || key == "ublk";
+}
 
 Result<void> finish_device(DeviceSettings& device, std::size_t index) {
   DeviceOptions& options = device.options;

@@ -57,6 +57,19 @@ TEST(ServeOptions, shorthands_describe_one_device) {
   EXPECT_EQ(device.logical_block_bytes, 512U);
 }
 
+TEST(ServeOptions, checksum_is_a_flag_that_may_say_on_or_off) {
+  const auto checksum = [](const std::vector<std::string>& words) {
+    const auto options = parse(words);
+    EXPECT_TRUE(options.has_value()) << options.error().message;
+    return options && options->devices.front().options.checksum;
+  };
+  EXPECT_FALSE(checksum({"--size", "1M"}));
+  EXPECT_TRUE(checksum({"--size", "1M", "--checksum"}));
+  EXPECT_TRUE(checksum({"--size", "1M", "--checksum=on"}));
+  EXPECT_FALSE(checksum({"--size", "1M", "--checksum=off"}));
+  expect_refused({"--size", "1M", "--checksum=crc"}, {"--checksum", "\"crc\"", "on or off"});
+}
+
 TEST(ServeOptions, a_block_device_is_an_nbd_export_only_when_an_address_is_given) {
   const auto alone = parse({"--size", "1M", "--ublk", "--block-size", "512", "--read-only"});
   ASSERT_TRUE(alone.has_value()) << alone.error().message;

@@ -28,6 +28,7 @@ std::string two_devices() {
   entry.node = "/dev/ublkb9";
   options.algorithm = "zstd";
   options.max_comp_streams = 4;
+  options.checksum = true;
   options.reserve_bytes = 1U << 20;
   stats.orig_data_size = 6U << 20;
   stats.compr_data_size = 1572864;
@@ -37,6 +38,7 @@ std::string two_devices() {
   stats.same_pages = 1500;
   stats.pages_compacted = 17;
   stats.huge_pages = 5;
+  stats.corrupt_pages = 2;
   stats.table_bytes = 12288;
   list.push_back(control::device_object(entry, options, stats));
   return list.dump();
@@ -59,11 +61,12 @@ TEST(Stat, prints_every_column_from_its_field) {
   StatArguments arguments;
   arguments.all_columns = true;
   arguments.raw = true;
-  EXPECT_EQ(formatted(arguments),
-            "NAME NODE DISKSIZE DATA COMPR ALGORITHM STREAMS ZERO-PAGES TOTAL MEM-LIMIT MEM-USED "
-            "RESERVE MIGRATED COMP-RATIO MOUNTPOINT TABLE HUGE MODE WORKERS EXPORTS\n"
-            "uzram0 - 1G 0B 0B lz4 0 0 0B 0B 0B 0B 0 -  0B 0 auto 0 nbd://one,nbd://two\n"
-            "swap /dev/ublkb9 1G 6M 1.5M zstd 4 1500 2M 8M 3M 1M 17 3.00  12K 5 auto 0 \n");
+  EXPECT_EQ(
+      formatted(arguments),
+      "NAME NODE DISKSIZE DATA COMPR ALGORITHM STREAMS ZERO-PAGES TOTAL MEM-LIMIT MEM-USED "
+      "RESERVE MIGRATED COMP-RATIO MOUNTPOINT TABLE HUGE CHECKSUM CORRUPT MODE WORKERS EXPORTS\n"
+      "uzram0 - 1G 0B 0B lz4 0 0 0B 0B 0B 0B 0 -  0B 0 off 0 auto 0 nbd://one,nbd://two\n"
+      "swap /dev/ublkb9 1G 6M 1.5M zstd 4 1500 2M 8M 3M 1M 17 3.00  12K 5 on 2 auto 0 \n");
 }
 
 TEST(Stat, prints_chosen_columns_in_either_case_in_the_order_given) {

@@ -94,7 +94,8 @@ TEST_F(ControlApi, a_device_object_has_exactly_the_settled_fields) {
                                           "streams",
                                           "comp_ratio",
                                           "exports",
-                                          "reserve"};
+                                          "reserve",
+                                          "checksum"};
   const json object = json::parse(get("/v1/devices/disk").body);
   std::set<std::string> present;
   for (const auto& [key, value] : object.items()) {
@@ -110,6 +111,7 @@ TEST_F(ControlApi, a_device_object_tells_options_and_exports) {
   EXPECT_TRUE(object.at("level").is_number_integer());
   EXPECT_EQ(object.at("disksize"), 16 * kMiB);
   EXPECT_EQ(object.at("page_size"), 4096);
+  EXPECT_EQ(object.at("checksum"), false);
   EXPECT_EQ(object.at("mode"), "auto");
   EXPECT_EQ(object.at("workers"), 0);
   EXPECT_EQ(object.at("streams"), 0);

@@ -42,7 +42,8 @@ TEST(DeviceOption, size_alone_gives_the_defaults) {
 TEST(DeviceOption, every_key_is_taken) {
   const auto device = parse_device(
       "name=my "
-      "disk,size=1G,algorithm=zstd,level=-5,mode=async,workers=3,background=off,mem-limit=8M,max-"
+      "disk,size=1G,algorithm=zstd,level=-5,mode=async,workers=3,background=off,checksum=on,mem-"
+      "limit=8M,max-"
       "comp-streams=4,"
       "block-size=512,read-only",
       0);
@@ -54,6 +55,7 @@ TEST(DeviceOption, every_key_is_taken) {
   EXPECT_EQ(device->options.mode, Mode::async);
   EXPECT_EQ(device->options.workers, 3U);
   EXPECT_FALSE(device->options.background);
+  EXPECT_TRUE(device->options.checksum);
   EXPECT_EQ(device->options.mem_limit_bytes, 8 * kMiB);
   EXPECT_EQ(device->options.max_comp_streams, 4U);
   EXPECT_EQ(device->logical_block_bytes, 512U);
@@ -138,6 +140,13 @@ TEST(DeviceOption, workers_are_a_number_and_need_a_mode_that_has_them) {
 TEST(DeviceOption, background_is_on_or_off) {
   EXPECT_TRUE(parse_device("size=1M,background=on", 0)->options.background);
   expect_refused("size=1M,background=yes", {"--device background", "\"yes\"", "on or off"});
+}
+
+TEST(DeviceOption, checksum_is_on_or_off_and_on_when_it_is_named_alone) {
+  EXPECT_FALSE(parse_device("size=1M", 0)->options.checksum);
+  EXPECT_FALSE(parse_device("size=1M,checksum=off", 0)->options.checksum);
+  EXPECT_TRUE(parse_device("size=1M,checksum", 0)->options.checksum);
+  expect_refused("size=1M,checksum=crc", {"--device checksum", "\"crc\"", "on or off"});
 }
 
 TEST(DeviceOption, a_reserve_fits_the_limit_and_has_a_thread_that_fills_it) {
