@@ -10,9 +10,11 @@
 // Cost: about 3 KiB a page while it lives.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,7 +44,9 @@ class Trainer {
   [[nodiscard]] std::size_t pages() const noexcept { return samples_.size(); }
 
   // REQUIRES: pages() > 0.
-  [[nodiscard]] Recipe train();
+  [[nodiscard]] Recipe train() const;
+  // The same, but nothing soon after `stop` has become true.
+  [[nodiscard]] std::optional<Recipe> train(const std::atomic<bool>& stop) const;
 
  private:
   struct Sample {
@@ -59,10 +63,14 @@ class Trainer {
   };
 
   [[nodiscard]] Shares first_division() const;
-  [[nodiscard]] Recipe recipe_for(const Shares& shares) const;
+  // Nothing when stopped.
+  [[nodiscard]] std::optional<Recipe> recipe_for(const Shares& shares,
+                                                 const std::atomic<bool>& stop) const;
   [[nodiscard]] TokenCode token_code_for(const Shares& shares, std::uint32_t code) const;
   [[nodiscard]] LiteralCode literal_code_for(const Shares& shares, std::uint32_t code) const;
-  void divide(const Tables& tables, Shares& shares) const;
+  // False when stopped.
+  [[nodiscard]] bool divide(const Tables& tables, Shares& shares,
+                            const std::atomic<bool>& stop) const;
 
   const unsigned page_bits_;
   const TrainSettings settings_;
