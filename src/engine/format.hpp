@@ -5,12 +5,14 @@
 // engine keeps is derived from it.
 // Units: bytes unless named otherwise; integers are little-endian as on every machine this runs on.
 //
-// Table file:  Header | summary (1 bit a stretch, 64-bit words) | entries (8 bytes a page)
+// Table file:  Header | summary (1 bit a stretch, 64-bit words) | entries (8 bytes a page) | recipes
 // Pool file:   objects at place * kPlaceUnit
 //
 // Invariants: 1. A page whose stretch has a clear summary bit is empty, whatever its entry says.
 // 2. An entry other than empty is published only after the bytes it points at are in the pool.
 // 3. Lock, waiter and post-processing bits mean nothing to a new owner, which clears them.
+// 4. A recipe is complete before it is counted, and counted before an object needs it; it never
+// changes after.
 #pragma once
 
 #include <array>
@@ -35,6 +37,7 @@ static_assert(kStretchPages == 1U << kStretchShift);
 inline constexpr std::array<char, 8> kMagic = {'u', 'z', 'r', 'a', 'm', 'd', 'e', 'v'};
 inline constexpr std::uint32_t kFormatVersion = 1;
 inline constexpr std::size_t kPriorities = 4;
+inline constexpr std::uint32_t kRecipeSlots = 15;
 
 struct CodecSlot {
   std::array<char, 16> name;  // zero-padded; empty: the priority is unused
@@ -53,9 +56,14 @@ struct Header {
   std::uint32_t place_unit_bytes;
   std::uint32_t stretch_pages;
   std::array<CodecSlot, kPriorities> codecs;
+  // Tables that the device has trained for the codec of priority 0; recipe n - 1 is that of
+  // generation n. 0 everywhere: it trains none.
+  std::uint64_t recipes_offset;
+  std::uint32_t recipe_slot_bytes;
+  std::uint32_t recipe_count;
 };
 static_assert(std::is_trivially_copyable_v<Header>);
-static_assert(sizeof(Header) == 152);
+static_assert(sizeof(Header) == 168);
 inline constexpr std::size_t kHeaderBytes = 4096;
 
 enum class Kind : std::uint8_t {

@@ -1,4 +1,4 @@
-// PageTable: header, summary and entries of one device, in one memory file.
+// PageTable: header, summary, entries and recipes of one device, in one memory file.
 //
 // Role: steps 2 and 7 of the data path: where the entry of a page is, and whether its stretch holds
 // anything at all. The summary has one bit for each stretch (one table page: 512 entries).
@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "uzram/error.hpp"
@@ -35,8 +36,9 @@ namespace uzram::engine {
 
 class PageTable {
  public:
-  // `header` gives page size, disk size, limit and codecs; the rest of it is filled in. `whole`: all
-  // of the table's memory is taken now and kept.
+  // `header` gives page size, disk size, limit, codecs and the size of a recipe's slot, 0 for no
+  // recipes; the rest of it is filled in. `whole`: all memory of header, summary and entries is taken
+  // now and kept.
   static Result<std::unique_ptr<PageTable>> create(const std::string& name, Header header,
                                                    Room& room, bool whole = false);
 
@@ -71,7 +73,12 @@ class PageTable {
 
   void set_mem_limit(std::uint64_t bytes) noexcept;
 
-  // Bytes of memory that header, summary and table hold.
+  // Keeps the recipe of the next generation, to be called before any object of it is published. By
+  // one thread at a time. REQUIRES: fewer than kRecipeSlots are kept, and it fits a slot. Errors:
+  // no_space.
+  Errc add_recipe(std::span<const std::byte> recipe) noexcept;
+
+  // Bytes of memory that header, summary, table and recipes hold.
   [[nodiscard]] std::uint64_t resident_bytes() const noexcept { return file_.resident_bytes(); }
   [[nodiscard]] int fd() const noexcept { return file_.fd(); }
 
