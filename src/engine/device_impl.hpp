@@ -17,6 +17,7 @@
 #include "base/mutex.hpp"
 #include "engine/executor.hpp"
 #include "engine/page_store.hpp"
+#include "engine/training.hpp"
 #include "engine/upkeep.hpp"
 
 namespace uzram {
@@ -45,6 +46,8 @@ struct Device::Impl {
   engine::PageStore store;
   // None when nothing is to be done in the background.
   std::optional<engine::Upkeep> upkeep;
+  // Only of devices made to train.
+  std::optional<engine::Training> training;
   // Last: its workers use the rest.
   engine::Executor executor;
 
