@@ -55,7 +55,7 @@ class TrainableCodec {
   // Most memory that train() takes for so many pages beside the pages.
   [[nodiscard]] virtual std::size_t training_bytes(std::size_t pages) const noexcept = 0;
 
-  // Tables for pages like these. Errors: invalid_argument (nothing can be learnt from them), busy
+  // Tables for pages like these; not all of them need be looked at. Errors: invalid_argument (nothing can be learnt from them), busy
   // (`stop` has become true), system (ENOMEM).
   [[nodiscard]] virtual Result<std::unique_ptr<TrainedTables>> train(
       Pages pages, const std::atomic<bool>& stop) const = 0;

@@ -74,6 +74,7 @@ Training::Stats Training::stats() const noexcept {
   }
   stats.cpu_time = std::chrono::nanoseconds(cpu_time_ns_.load(std::memory_order_relaxed));
   stats.attempts = attempts_.load(std::memory_order_relaxed);
+  stats.is_learning = state_.load(std::memory_order_relaxed) == State::learning;
   stats.memory_bytes = samples_bytes_.load(std::memory_order_relaxed) +
                        learning_bytes_.load(std::memory_order_relaxed) +
                        tables_bytes_.load(std::memory_order_relaxed) +
@@ -166,7 +167,7 @@ void Training::gather() {
 }
 
 bool Training::begin_learning() {
-  const std::size_t bytes = codec_.training_bytes(samples_.size());
+  const std::size_t bytes = codec_.training_bytes(samples_.size() - samples_.size() / kHeldOut);
   grant_.reset(new Room::Grant(room_.ask(bytes)));
   if (!*grant_) {
     return false;

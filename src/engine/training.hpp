@@ -60,6 +60,7 @@ class Training final : private Housekeeper::Client, private Sampling::Taker {
     std::chrono::nanoseconds cpu_time{};
     // Attempts that have ended.
     std::uint32_t attempts = 0;
+    bool is_learning = false;
     std::uint64_t memory_bytes = 0;
   };
   [[nodiscard]] Stats stats() const noexcept;

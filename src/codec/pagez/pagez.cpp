@@ -132,10 +132,11 @@ class Pagez final : public Codec, public TrainableCodec {
                                     kSettings.symbols);
   }
   std::size_t training_bytes(std::size_t pages) const noexcept override {
-    // A token, a literal and its difference take 4 bytes together, which no page has more of than
-    // a fifth of its bytes on the average; tables of two rounds and the counts are there at once.
-    return pages * (page_bytes() * std::size_t{3} / 4 + 128) + 2 * program_.tables->memory_bytes() +
-           (std::size_t{1} << 18);
+    // Tables of two rounds, and counts, are there at once.
+    constexpr std::size_t kCountBytes = std::size_t{1} << 18;
+    const std::size_t most_for_a_page = 2 * std::size_t{page_bytes()} + page_bytes() / 8;
+    return std::min(pages * most_for_a_page, kMostTrainerBytes + most_for_a_page) +
+           2 * program_.tables->memory_bytes() + kCountBytes;
   }
 
   Result<std::unique_ptr<TrainedTables>> train(Pages pages,
@@ -147,6 +148,9 @@ class Pagez final : public Codec, public TrainableCodec {
           return stopped();
         }
         trainer.add(page, 1);
+        if (trainer.memory_bytes() >= kMostTrainerBytes) {
+          break;
+        }
       }
       if (trainer.pages() == 0) {
         return Error{Errc::invalid_argument, 0,
@@ -185,6 +189,8 @@ class Pagez final : public Codec, public TrainableCodec {
 
  private:
   static_assert(kMostGenerations == pagez::kGenerations - 1);
+  // Enough for a thousand pages of most programs, and for fewer of those that take more.
+  static constexpr std::size_t kMostTrainerBytes = std::size_t{3} << 20;
 
   [[nodiscard]] std::uint32_t page_bytes() const noexcept { return 1U << page_bits_; }
 

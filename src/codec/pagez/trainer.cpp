@@ -118,6 +118,8 @@ void Trainer::add(std::span<const std::byte> page, double weight) {
   for (std::uint32_t at = 0; at < found.offset_count(); ++at) {
     sample.offset_bits += static_cast<std::uint32_t>(std::popcount(found.offsets()[at].mask));
   }
+  memory_bytes_ += sizeof sample + sample.tokens.size() * sizeof(TokenId) + sample.literals.size() +
+                   sample.differences.size();
   samples_.push_back(std::move(sample));
 }
 

@@ -162,6 +162,18 @@ TEST_P(Training, nothing_is_learnt_from_pages_of_one_word) {
   EXPECT_EQ(tables.error().code, Errc::invalid_argument);
 }
 
+TEST_P(Training, takes_no_more_memory_however_many_pages_there_are) {
+  EXPECT_LE(trainable().training_bytes(100000), std::size_t{4} << 20);
+  EXPECT_LT(trainable().training_bytes(10), trainable().training_bytes(1000));
+  // More of them than it can keep; nothing can be learnt from them, but how to say so.
+  std::vector<Bytes> pages(500, Bytes(kPage));
+  Random random(8);
+  for (Bytes& page : pages) {
+    random.fill(page);
+  }
+  EXPECT_TRUE(trainable().train(views(pages), never_stop));
+}
+
 TEST_P(Training, ends_when_it_is_told_to) {
   const std::atomic<bool> stop{true};
   const auto tables = trainable().train(views(test::unusual_pages(10, 1)), stop);
