@@ -58,6 +58,9 @@ std::map<std::string, std::string> shorthands_of(const ServeArguments& arguments
   if (arguments.read_only) {
     shorthands["read-only"] = "";
   }
+  if (arguments.train) {
+    shorthands["train"] = "";
+  }
   if (!arguments.ublk.empty()) {
     shorthands["ublk"] = arguments.ublk == "true" ? "" : arguments.ublk;
   }

@@ -9,6 +9,7 @@
 #include "base/size.hpp"
 #include "codec/codec.hpp"
 #include "engine/reserve_option.hpp"
+#include "engine/train_option.hpp"
 
 namespace uzram::control {
 namespace {
@@ -92,6 +93,14 @@ Result<void> set_workers(DeviceSettings& device, std::string_view option, std::s
                          "a number from 1 to 256, or 0 for as many as there are CPUs");
   }
   device.options.workers = workers;
+  return {};
+}
+
+Result<void> set_switch(bool& into, std::string_view option, std::string_view value) {
+  if (value != "on" && value != "off") {
+    return refuse_option(option, value, "on or off");
+  }
+  into = value == "on";
   return {};
 }
 
@@ -189,11 +198,10 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
     return set_workers(device, option, value);
   }
   if (key == "background") {
-    if (value != "on" && value != "off") {
-      return refuse_option(option, value, "on or off");
-    }
-    device.options.background = value == "on";
-    return {};
+    return set_switch(device.options.background, option, value);
+  }
+  if (key == "train") {
+    return set_switch(device.options.train, option, value.empty() ? "on" : value);
   }
   if (key == "mem-limit") {
     return set_mem_limit(device, option, value);
@@ -227,7 +235,9 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
       std::string(option) + ": there is no such key; expected " + std::string(kDeviceKeys)};
 }
 
-bool is_flag_key(std::string_view key) noexcept { return key == "read-only" || key == "ublk"; }
+bool is_flag_key(std::string_view key) noexcept {
+  return key == "read-only" || key == "ublk" || key == "train";
+}
 
 Result<void> finish_device(DeviceSettings& device, std::size_t index) {
   DeviceOptions& options = device.options;
@@ -253,6 +263,11 @@ Result<void> finish_device(DeviceSettings& device, std::size_t index) {
                      "with them, or none of them"};
   }
   if (auto checked = engine::check_reserve(options); !checked) {
+    Error error = std::move(checked).error();
+    error.message.insert(0, what);
+    return error;
+  }
+  if (auto checked = engine::check_train(options); !checked) {
     Error error = std::move(checked).error();
     error.message.insert(0, what);
     return error;
