@@ -98,6 +98,11 @@ struct DeviceOptions {
   // give Errc::corrupt for their page, and never other data than was written. 4 bytes for each object,
   // and for each 4 KiB of the pool.
   bool checksum = false;
+  // The device trains the compressor's tables with samples of its own pages, and uses them for what is
+  // written from then on where they save enough. Only for compressors that can be trained (pagez).
+  // Takes up to 8 MiB for seconds at a time, and 0.4 MiB for each of at most 15 generations of tables.
+  // Needs `background`.
+  bool train = false;
 };
 
 // Statistics under the names and with the meanings of zram's mm_stat and io_stat. Bytes or counts.
@@ -119,9 +124,15 @@ struct DeviceStats {
   std::uint64_t invalid_io = 0;   // requests refused for their range or alignment
   std::uint64_t notify_free = 0;  // whole pages covered by discards
   // beyond zram
-  std::uint64_t corrupt_pages = 0;   // pages found corrupt by reads and partial writes, each time
-  std::uint64_t table_bytes = 0;     // resident: header, summary, page table, sums of raw pages
-  std::uint64_t metadata_bytes = 0;  // derived free maps of the pool, in private memory
+  std::uint64_t corrupt_pages = 0;  // pages found corrupt by reads and partial writes, each time
+  // Resident: header, summary, page table, recipes, sums of raw pages.
+  std::uint64_t table_bytes = 0;
+  // In private memory: derived free maps of the pool, and what training takes.
+  std::uint64_t metadata_bytes = 0;
+  // Trained tables in use, and the share of bytes that the last ones saved on pages that they were
+  // not trained with, when they were put to use.
+  std::uint32_t generations = 0;
+  std::optional<double> trained_saving;
 };
 
 enum class ExtentState : std::uint8_t {
@@ -169,12 +180,16 @@ class Device {
   // invalid_argument; system when threads cannot be had, and then nothing has changed.
   Result<void> set_mode(Mode mode, std::uint32_t workers);
 
+  // Pauses training, or has it go on; tables in use stay. Errors: invalid_argument when the device was
+  // made without `train`.
+  Result<void> set_training(bool on);
+
   // For front ends that check ranges themselves: counts a request they refused in invalid_io.
   void count_invalid_io() noexcept;
 
   [[nodiscard]] DeviceStats stats() const noexcept;
-  // As given at creation, with `level` filled in and reserve_bytes rounded up; mem_limit_bytes is
-  // the one in force.
+  // As given at creation, with `level` filled in and reserve_bytes rounded up; mem_limit_bytes, mode,
+  // workers and train are those in force.
   [[nodiscard]] DeviceOptions options() const;
   [[nodiscard]] std::uint64_t disksize_bytes() const noexcept;
   [[nodiscard]] std::uint32_t page_size_bytes() const noexcept;

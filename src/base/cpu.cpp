@@ -107,4 +107,9 @@ void never_preempt_on_wakeup() noexcept {
   sched_setscheduler(0, SCHED_BATCH, &none);
 }
 
+void run_when_idle() noexcept {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_IDLE, &none);
+}
+
 }  // namespace uzram

@@ -30,4 +30,7 @@ void avoid_cpu_slot(std::uint32_t slot) noexcept;
 // thread that runs when it wakes up (SCHED_BATCH).
 void never_preempt_on_wakeup() noexcept;
 
+// Has the calling thread run only when its CPU has next to nothing else to do (SCHED_IDLE).
+void run_when_idle() noexcept;
+
 }  // namespace uzram

@@ -15,7 +15,7 @@ namespace uzram::bench {
 namespace {
 
 constexpr std::string_view kEngineKeys =
-    "algorithm, level, streams, mode, workers, background, mem-limit, slowdown";
+    "algorithm, level, streams, mode, workers, background, train, mem-limit, slowdown";
 constexpr std::string_view kCodecKeys = "algorithm, level, slowdown";
 constexpr std::string_view kZramKeys = "algorithm, level, io, slowdown";
 constexpr std::string_view kBlockKeys = "io, slowdown";

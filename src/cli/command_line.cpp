@@ -70,6 +70,9 @@ void add_serve(CLI::App& app, ServeArguments& into) {
       ->type_name("[=on|off]");
   add_shorthand(serve, into, "max-comp-streams", "NUMBER",
                 "Compression streams shared by all threads [0: one per CPU]");
+  serve.add_flag(
+      "--train", into.train,
+      "Train the compressor's tables with the device's own pages; for " + codec::trainable_names());
   add_shorthand(serve, into, "block-size", "BYTES", "Logical block [4096]: 512 or 4096");
   serve.add_flag("--read-only", into.read_only, "Refuse writes");
   // A flag: what follows after a blank is no ID.

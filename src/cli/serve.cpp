@@ -254,6 +254,9 @@ std::string facts(const control::DeviceSettings& settings, const DeviceOptions& 
   if (options.max_comp_streams != 0) {
     line += ", " + std::to_string(options.max_comp_streams) + " streams";
   }
+  if (options.train) {
+    line += ", trains its tables";
+  }
   return line + (settings.read_only ? ", read-only\n" : "\n");
 }
 

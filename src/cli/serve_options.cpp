@@ -61,6 +61,9 @@ std::map<std::string, std::string> shorthands_of(const ServeArguments& arguments
   if (!arguments.checksum.empty()) {
     shorthands["checksum"] = arguments.checksum == "true" ? "" : arguments.checksum;
   }
+  if (arguments.train) {
+    shorthands["train"] = "";
+  }
   if (!arguments.ublk.empty()) {
     shorthands["ublk"] = arguments.ublk == "true" ? "" : arguments.ublk;
   }

@@ -25,6 +25,7 @@ struct ServeArguments {
   std::map<std::string, std::string> shorthands;
   // Of the same kind, but flags. ublk: empty when it is not given, "true" without an ID.
   bool read_only = false;
+  bool train = false;
   std::string ublk;
   // The same: "true" without on or off.
   std::string checksum;

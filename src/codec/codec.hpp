@@ -5,7 +5,8 @@
 // Units: bytes. Input of compress is one page; dst of decompress is exactly one page.
 // Errors: incompressible when the result does not fit `dst`; corrupt when `src` does not decode to
 // exactly `dst.size()` bytes. No other failure exists on the path; workspaces are made at set-up.
-// Threads: a Codec may be used from any number of threads, each with its own Workspace.
+// Threads: a Codec may be used from any number of threads, each with its own Workspace. One that can
+// be trained (codec/trainable.hpp) may be given further tables meanwhile.
 // Invariants: 1. compress writes only inside dst, decompress only inside dst, and neither reads
 // outside src, whatever the bytes of src are. 2. Neither allocates, throws or logs.
 #pragma once
@@ -38,6 +39,8 @@ class Workspace {
   virtual ~Workspace() = default;
 };
 
+class TrainableCodec;
+
 class Codec {
  public:
   Codec() = default;
@@ -62,6 +65,9 @@ class Codec {
   // REQUIRES: dst.size() is the page size.
   virtual Errc decompress(Workspace* workspace, std::span<const std::byte> src,
                           std::span<std::byte> dst) const noexcept = 0;
+
+  // The codec as one that can be trained; nullptr when it cannot.
+  [[nodiscard]] virtual TrainableCodec* trainable() noexcept { return nullptr; }
 };
 
 // One line of the registry.
@@ -77,6 +83,8 @@ struct CodecInfo {
   Result<std::unique_ptr<Codec>> (*make)(int level, std::uint32_t page_size_bytes) = nullptr;
   // The names of all levels from min_level on; empty where levels have none.
   std::span<const std::string_view> level_names = {};
+  // Whether its codecs are TrainableCodecs.
+  bool trainable = false;
 };
 
 // All codecs of this build, in the order they are offered.
@@ -94,6 +102,8 @@ struct CodecInfo {
 
 // The names of the registry, separated by ", ", for messages.
 [[nodiscard]] std::string names();
+// The same of those that can be trained.
+[[nodiscard]] std::string trainable_names();
 
 // Errors: invalid_argument with a message that names the algorithm or the level and what is
 // possible.

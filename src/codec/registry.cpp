@@ -5,6 +5,21 @@
 #include "codec/codecs.hpp"
 
 namespace uzram::codec {
+namespace {
+
+template <typename Wanted>
+std::string names_of(Wanted wanted) {
+  std::string all;
+  for (const CodecInfo& info : registry()) {
+    if (wanted(info)) {
+      all += all.empty() ? "" : ", ";
+      all += info.name;
+    }
+  }
+  return all;
+}
+
+}  // namespace
 
 std::span<const CodecInfo> registry() noexcept {
   static const std::array codecs = {
@@ -27,14 +42,11 @@ const CodecInfo* find(std::string_view name) noexcept {
 }
 
 std::string names() {
-  std::string all;
-  for (const CodecInfo& info : registry()) {
-    if (!all.empty()) {
-      all += ", ";
-    }
-    all += info.name;
-  }
-  return all;
+  return names_of([](const CodecInfo&) { return true; });
+}
+
+std::string trainable_names() {
+  return names_of([](const CodecInfo& info) { return info.trainable; });
 }
 
 std::optional<int> level_from(const CodecInfo& info, std::string_view text) noexcept {

@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 constexpr std::string_view kDevices = "/v1/devices";
 constexpr std::string_view kVersion = "/v1/version";
-constexpr std::string_view kSettable = "mode, workers, mem_limit, mem_used_max or compact";
+constexpr std::string_view kSettable = "mode, workers, train, mem_limit, mem_used_max or compact";
 
 // Names are bytes; what is not UTF-8 in them is shown as U+FFFD.
 std::string dump(const ordered_json& value) {
@@ -62,6 +62,7 @@ Error bad_value(std::string_view key, const ordered_json& value, std::string_vie
 struct Changes {
   std::optional<Mode> mode;
   std::optional<std::uint32_t> workers;
+  std::optional<bool> train;
   std::optional<std::uint64_t> mem_limit;
   bool reset_mem_used_max = false;
   bool compact = false;
@@ -106,6 +107,11 @@ Result<Changes> parse_changes(std::string_view body, std::uint32_t page_size) {
         return bad_value(key, value, "a number from 1 to 256, or 0 for as many as there are CPUs");
       }
       changes.workers = value.get<std::uint32_t>();
+    } else if (key == "train") {
+      if (!value.is_boolean()) {
+        return bad_value(key, value, "true or false");
+      }
+      changes.train = value.get<bool>();
     } else if (key == "mem_limit") {
       const auto limit = parse_limit(value, page_size);
       if (!limit) {
@@ -140,12 +146,22 @@ Reply patch_device(const DeviceEntry& entry, std::string_view body) {
   if (!changes) {
     return error_reply(changes.error());
   }
-  // First: it is the one that can fail.
+  const bool trained_before = device.options().train;
+  // First: they are those that can fail.
+  if (changes->train) {
+    if (auto set = device.set_training(*changes->train); !set) {
+      return error_reply(set.error());
+    }
+  }
   if (changes->mode || changes->workers) {
     const DeviceOptions now = device.options();
     if (auto set = device.set_mode(changes->mode.value_or(now.mode),
                                    changes->workers.value_or(now.workers));
         !set) {
+      if (changes->train) {
+        // All or nothing.
+        static_cast<void>(device.set_training(trained_before));
+      }
       return error_reply(set.error());
     }
   }
@@ -190,6 +206,7 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
   object["mode"] = mode_name(options.mode);
   object["workers"] = options.workers;
   object["streams"] = options.max_comp_streams;
+  object["train"] = options.train;
   object["orig_data_size"] = stats.orig_data_size;
   object["compr_data_size"] = stats.compr_data_size;
   object["mem_used_total"] = stats.mem_used_total;
@@ -207,6 +224,12 @@ ordered_json device_object(const DeviceEntry& entry, const DeviceOptions& option
   object["notify_free"] = stats.notify_free;
   object["corrupt_pages"] = stats.corrupt_pages;
   object["table_bytes"] = stats.table_bytes;
+  object["generations"] = stats.generations;
+  if (stats.trained_saving) {
+    object["trained_saving"] = *stats.trained_saving;
+  } else {
+    object["trained_saving"] = nullptr;
+  }
   if (stats.orig_data_size != 0 && stats.mem_used_total != 0) {
     object["comp_ratio"] =
         static_cast<double>(stats.orig_data_size) / static_cast<double>(stats.mem_used_total);

@@ -6,6 +6,7 @@
 //   PATCH /v1/devices/NAME   changes attributes, answers with the device object:
 //       mode          "nowait", "async" or "auto"
 //       workers       a number, 0 is as many as there are CPUs
+//       train         true or false, of a device made to train: go on or pause
 //       mem_limit     bytes, or a size such as "512M"; rounded up to a page; 0 is none
 //       mem_used_max  0: restart the high-water mark
 //       compact       1: compact the pool now

@@ -9,6 +9,7 @@
 #include "base/size.hpp"
 #include "codec/codec.hpp"
 #include "engine/reserve_option.hpp"
+#include "engine/train_option.hpp"
 
 namespace uzram::control {
 namespace {
@@ -209,6 +210,9 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
   if (key == "background") {
     return set_switch(device.options.background, option, value);
   }
+  if (key == "train") {
+    return set_switch(device.options.train, option, value.empty() ? "on" : value);
+  }
   if (key == "mem-limit") {
     return set_mem_limit(device, option, value);
   }
@@ -246,7 +250,7 @@ Result<void> set_device_key(DeviceSettings& device, std::string_view option, std
 }
 
 bool is_flag_key(std::string_view key) noexcept {
-  return key == "checksum" || key == "read-only" || key == "ublk";
+  return key == "checksum" || key == "read-only" || key == "train" || key == "ublk";
 }
 
 Result<void> finish_device(DeviceSettings& device, std::size_t index) {
@@ -273,6 +277,11 @@ Result<void> finish_device(DeviceSettings& device, std::size_t index) {
                      "with them, or none of them"};
   }
   if (auto checked = engine::check_reserve(options); !checked) {
+    Error error = std::move(checked).error();
+    error.message.insert(0, what);
+    return error;
+  }
+  if (auto checked = engine::check_train(options); !checked) {
     Error error = std::move(checked).error();
     error.message.insert(0, what);
     return error;

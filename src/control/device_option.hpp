@@ -33,9 +33,9 @@ struct DeviceSettings {
 // The keys of this build, for help and messages.
 inline constexpr std::string_view kDeviceKeys =
     "name, size, algorithm, level, mode, workers, background, mem-limit, reserve, "
-    "checksum, max-comp-streams, block-size, read-only, ublk, queues, depth, max-io";
+    "checksum, max-comp-streams, train, block-size, read-only, ublk, queues, depth, max-io";
 
-// Whether the key says something without a value, too: "checksum", "read-only", "ublk".
+// Whether the key says something without a value, too: "checksum", "read-only", "train", "ublk".
 [[nodiscard]] bool is_flag_key(std::string_view key) noexcept;
 
 // Sets one key. `option` is how messages call it: "--size" or "--device size". A flag without a value

@@ -8,6 +8,7 @@
 #include "base/size.hpp"
 #include "engine/device_impl.hpp"
 #include "engine/reserve_option.hpp"
+#include "engine/train_option.hpp"
 
 namespace uzram {
 namespace {
@@ -36,10 +37,13 @@ Result<void> check_options(const DeviceOptions& options) {
   if (auto checked = engine::check_reserve(options); !checked) {
     return invalid(options, checked.error().message);
   }
+  if (auto checked = engine::check_train(options); !checked) {
+    return invalid(options, checked.error().message);
+  }
   return {};
 }
 
-engine::Header header_of(const DeviceOptions& options) {
+engine::Header header_of(const DeviceOptions& options, engine::StreamSet& streams) {
   engine::Header header = {};
   header.page_size_bytes = options.page_size_bytes;
   header.disksize_bytes = options.disksize_bytes;
@@ -48,6 +52,9 @@ engine::Header header_of(const DeviceOptions& options) {
   std::copy_n(options.algorithm.data(), std::min(options.algorithm.size(), slot.name.size() - 1),
               slot.name.data());
   slot.level = options.level.value_or(0);
+  if (const codec::TrainableCodec* const trainable = streams.trainable(); trainable != nullptr) {
+    header.recipe_slot_bytes = static_cast<std::uint32_t>(trainable->max_recipe_bytes());
+  }
   return header;
 }
 
@@ -56,14 +63,17 @@ constexpr std::array<std::byte, kMaxPageSize> kZeroes{};
 }  // namespace
 
 Device::Impl::Impl(DeviceOptions device_options, std::unique_ptr<engine::PageTable> table,
-                   std::unique_ptr<engine::Pool> pool, std::shared_ptr<engine::StreamSet> streams)
+                   std::unique_ptr<engine::Pool> pool,
+                   const std::shared_ptr<engine::StreamSet>& streams)
     : options(std::move(device_options)),
       page_shift(static_cast<std::uint32_t>(std::countr_zero(options.page_size_bytes))),
-      store(std::move(table), std::move(pool), std::move(streams), options.page_size_bytes,
-            options.name),
+      store(std::move(table), std::move(pool), streams, options.page_size_bytes, options.name),
       executor(*this) {
   if (options.background) {
     upkeep.emplace(store);
+  }
+  if (options.train) {
+    training.emplace(*streams, store.table(), engine::Room::process(), options.page_size_bytes);
   }
 }
 
@@ -71,8 +81,8 @@ Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   if (auto checked = check_options(options); !checked) {
     return std::move(checked).error();
   }
-  auto streams = engine::StreamSet::get(options.algorithm, options.level, options.page_size_bytes,
-                                        options.max_comp_streams);
+  auto streams = (options.train ? engine::StreamSet::make_trainable : engine::StreamSet::get)(
+      options.algorithm, options.level, options.page_size_bytes, options.max_comp_streams);
   if (!streams) {
     return std::move(streams).error();
   }
@@ -81,8 +91,8 @@ Result<std::unique_ptr<Device>> Device::create(const DeviceOptions& options) {
   engine::Room& room = engine::Room::process();
   const std::uint32_t kept_spans = engine::reserve_spans_of(options);
   filled.reserve_bytes = std::uint64_t{kept_spans} * engine::kSpanBytes;
-  auto table = engine::PageTable::create(options.name, header_of(filled), room, kept_spans != 0,
-                                         options.checksum);
+  auto table = engine::PageTable::create(options.name, header_of(filled, **streams), room,
+                                         kept_spans != 0, options.checksum);
   if (!table) {
     return std::move(table).error();
   }
@@ -335,6 +345,16 @@ Result<void> Device::set_mode(Mode mode, std::uint32_t workers) {
   return impl_->executor.set_mode(mode, workers);
 }
 
+Result<void> Device::set_training(bool on) {
+  if (impl_->training) {
+    impl_->training->set_wanted(on);
+  } else if (on) {
+    return invalid(impl_->options,
+                   "train on: it was made without, and shares its tables; make it with train on");
+  }
+  return {};
+}
+
 void Device::reset_mem_used_max() noexcept { impl_->store.pool().reset_used_max(); }
 
 void Device::count_invalid_io() noexcept {
@@ -362,6 +382,12 @@ DeviceStats Device::stats() const noexcept {
   stats.corrupt_pages = counters.sum(Counter::corrupt_pages);
   stats.table_bytes = impl_->store.table().resident_bytes();
   stats.metadata_bytes = pool.metadata_bytes() + impl_->store.caches().memory_bytes();
+  if (impl_->training) {
+    const engine::Training::Stats training = impl_->training->stats();
+    stats.metadata_bytes += training.memory_bytes;
+    stats.generations = training.generations;
+    stats.trained_saving = training.saving;
+  }
   return stats;
 }
 
@@ -370,6 +396,7 @@ DeviceOptions Device::options() const {
   current.mem_limit_bytes = impl_->store.pool().limit_bytes();
   current.mode = impl_->executor.mode();
   current.workers = impl_->executor.workers();
+  current.train = impl_->training && impl_->training->wanted();
   return current;
 }
 

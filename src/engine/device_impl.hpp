@@ -17,13 +17,14 @@
 #include "base/mutex.hpp"
 #include "engine/executor.hpp"
 #include "engine/page_store.hpp"
+#include "engine/training.hpp"
 #include "engine/upkeep.hpp"
 
 namespace uzram {
 
 struct Device::Impl {
   Impl(DeviceOptions device_options, std::unique_ptr<engine::PageTable> table,
-       std::unique_ptr<engine::Pool> pool, std::shared_ptr<engine::StreamSet> streams);
+       std::unique_ptr<engine::Pool> pool, const std::shared_ptr<engine::StreamSet>& streams);
 
   Errc read(std::uint64_t offset, std::span<std::byte> buffer) noexcept;
   Errc write(std::uint64_t offset, std::span<const std::byte> buffer) noexcept;
@@ -45,6 +46,8 @@ struct Device::Impl {
   engine::PageStore store;
   // None when nothing is to be done in the background.
   std::optional<engine::Upkeep> upkeep;
+  // Only of devices made to train.
+  std::optional<engine::Training> training;
   // Last: its workers use the rest.
   engine::Executor executor;
 

@@ -5,13 +5,15 @@
 // engine keeps is derived from it.
 // Units: bytes unless named otherwise; integers are little-endian as on every machine this runs on.
 //
-// Table file:  Header | summary (1 bit a stretch, 64-bit words) | entries (8 bytes a page)
+// Table file:  Header | summary (1 bit a stretch, 64-bit words) | entries (8 bytes a page) | recipes
 //              | sums of raw pages (4 bytes for 4096 of the pool), where there are checksums
 // Pool file:   objects at place * kPlaceUnit
 //
 // Invariants: 1. A page whose stretch has a clear summary bit is empty, whatever its entry says.
 // 2. An entry other than empty is published only after the bytes it points at are in the pool.
 // 3. Lock, waiter and post-processing bits mean nothing to a new owner, which clears them.
+// 4. A recipe is complete before it is counted, and counted before an object needs it; it never
+// changes after.
 #pragma once
 
 #include <array>
@@ -36,6 +38,7 @@ static_assert(kStretchPages == 1U << kStretchShift);
 inline constexpr std::array<char, 8> kMagic = {'u', 'z', 'r', 'a', 'm', 'd', 'e', 'v'};
 inline constexpr std::uint32_t kFormatVersion = 2;
 inline constexpr std::size_t kPriorities = 4;
+inline constexpr std::uint32_t kRecipeSlots = 15;
 
 struct CodecSlot {
   std::array<char, 16> name;  // zero-padded; empty: the priority is unused
@@ -56,9 +59,14 @@ struct Header {
   std::array<CodecSlot, kPriorities> codecs;
   // Of the sums of raw pages; 0: nothing that is stored has a checksum.
   std::uint64_t sums_offset;
+  // Tables that the device has trained for the codec of priority 0; recipe n - 1 is that of
+  // generation n. 0 everywhere: it trains none.
+  std::uint64_t recipes_offset;
+  std::uint32_t recipe_slot_bytes;
+  std::uint32_t recipe_count;
 };
 static_assert(std::is_trivially_copyable_v<Header>);
-static_assert(sizeof(Header) == 160);
+static_assert(sizeof(Header) == 176);
 inline constexpr std::size_t kHeaderBytes = 4096;
 
 enum class Kind : std::uint8_t {

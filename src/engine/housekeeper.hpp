@@ -27,7 +27,8 @@ class Housekeeper {
    public:
     static constexpr std::chrono::nanoseconds kNever = std::chrono::nanoseconds::max();
 
-    // Has tidy() called soon. REQUIRES: added and not removed.
+    // Has tidy() called soon; nothing comes of it once removed. REQUIRES: added, and the housekeeper is
+    // still there.
     void poke() noexcept;
 
    protected:

@@ -94,6 +94,9 @@ Errc PageStore::encode_fill(std::uint64_t word, Entry& entry) noexcept {
 }
 
 Errc PageStore::encode(std::span<const std::byte> content, Stream& stream, Entry& entry) noexcept {
+  if (stream.samples) {
+    stream.samples->offer(content);
+  }
   const std::span<std::byte> room(stream.compressed.get(), max_object_bytes_);
   const codec::CompressResult result = streams_->codec().compress(*stream.workspace, content, room);
   if (result.status != Errc::ok) {

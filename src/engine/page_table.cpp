@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/size.hpp"
@@ -19,10 +20,15 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
   header.format_version = kFormatVersion;
   header.summary_offset = kHeaderBytes;
   header.table_offset = kHeaderBytes + summary_bytes;
-  const std::uint64_t table_end = header.table_offset + stretches * kTablePageBytes;
-  header.sums_offset = checksums ? table_end : 0;
   header.place_unit_bytes = kPlaceUnit;
   header.stretch_pages = kStretchPages;
+  header.recipe_slot_bytes =
+      static_cast<std::uint32_t>(round_up(header.recipe_slot_bytes, os::kSystemPage));
+  const std::uint64_t table_end = header.table_offset + stretches * kTablePageBytes;
+  header.recipes_offset = header.recipe_slot_bytes == 0 ? 0 : table_end;
+  header.recipe_count = 0;
+  const std::uint64_t sums_at = table_end + std::uint64_t{kRecipeSlots} * header.recipe_slot_bytes;
+  header.sums_offset = checksums ? sums_at : 0;
 
   auto table = std::unique_ptr<PageTable>(new PageTable(room, whole));
   auto file = os::MemoryFile::create("uzram-table:" + name);
@@ -30,7 +36,7 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
     return std::move(file).error();
   }
   table->file_ = std::move(*file);
-  const std::uint64_t size = table_end + (checksums ? PlaceSums::kBytes : 0);
+  const std::uint64_t size = sums_at + (checksums ? PlaceSums::kBytes : 0);
   if (table->file_.resize(size) != Errc::ok) {
     return system_error("device " + name + ": cannot size its table to " + format_size(size),
                         errno);
@@ -54,7 +60,7 @@ Result<std::unique_ptr<PageTable>> PageTable::create(const std::string& name, He
   table->summary_ = reinterpret_cast<std::atomic<std::uint64_t>*>(base + header.summary_offset);
   table->entries_ = reinterpret_cast<AtomicEntry*>(base + header.table_offset);
   if (checksums) {
-    table->sums_.emplace(table->file_, table_end, base + table_end);
+    table->sums_.emplace(table->file_, header.sums_offset, base + header.sums_offset);
   }
   table->table_offset_ = header.table_offset;
   table->stretches_ = stretches;
@@ -128,6 +134,22 @@ bool PageTable::try_release(std::uint64_t stretch) noexcept {
 
 void PageTable::set_mem_limit(std::uint64_t bytes) noexcept {
   std::atomic_ref<std::uint64_t>(header_->mem_limit_bytes).store(bytes, std::memory_order_relaxed);
+}
+
+Errc PageTable::add_recipe(std::span<const std::byte> recipe) noexcept {
+  const std::atomic_ref<std::uint32_t> kept(header_->recipe_count);
+  const std::uint32_t count = kept.load(std::memory_order_relaxed);
+  const std::uint64_t slot_bytes = header_->recipe_slot_bytes;
+  const std::uint64_t offset = header_->recipes_offset + count * slot_bytes;
+  const std::uint64_t taken = round_up(recipe.size(), os::kSystemPage);
+  if (const Room::Grant grant = room_.ask(taken);
+      !grant || file_.take_room(mapping_.data() + offset, offset, taken) != Errc::ok) {
+    return Errc::no_space;
+  }
+  std::memcpy(mapping_.data() + offset, recipe.data(), recipe.size());
+  // Whoever finds the process dead and the recipe counted finds all of it.
+  kept.store(count + 1, std::memory_order_release);
+  return Errc::ok;
 }
 
 }  // namespace uzram::engine

@@ -1,4 +1,4 @@
-// PageTable: header, summary and entries of one device, in one memory file.
+// PageTable: header, summary, entries and recipes of one device, in one memory file.
 //
 // Role: steps 2 and 7 of the data path: where the entry of a page is, and whether its stretch holds
 // anything at all. The summary has one bit for each stretch (one table page: 512 entries).
@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "uzram/error.hpp"
@@ -37,8 +38,9 @@ namespace uzram::engine {
 
 class PageTable {
  public:
-  // `header` gives page size, disk size, limit and codecs; the rest of it is filled in. `whole`: all
-  // of the table's memory is taken now and kept. `checksums`: with room for the sums of raw pages.
+  // `header` gives page size, disk size, limit, codecs and the size of a recipe's slot, 0 for no
+  // recipes; the rest of it is filled in. `whole`: all memory of header, summary and entries is taken
+  // now and kept. `checksums`: with room for the sums of raw pages.
   static Result<std::unique_ptr<PageTable>> create(const std::string& name, Header header,
                                                    Room& room, bool whole = false,
                                                    bool checksums = false);
@@ -77,7 +79,12 @@ class PageTable {
   // nullptr: the device has no checksums.
   [[nodiscard]] const PlaceSums* sums() const noexcept { return sums_ ? &*sums_ : nullptr; }
 
-  // Bytes of memory that header, summary, table and sums hold.
+  // Keeps the recipe of the next generation, to be called before any object of it is published. By
+  // one thread at a time. REQUIRES: fewer than kRecipeSlots are kept, and it fits a slot. Errors:
+  // no_space.
+  Errc add_recipe(std::span<const std::byte> recipe) noexcept;
+
+  // Bytes of memory that header, summary, table, recipes and sums hold.
   [[nodiscard]] std::uint64_t resident_bytes() const noexcept { return file_.resident_bytes(); }
   [[nodiscard]] int fd() const noexcept { return file_.fd(); }
 

@@ -52,8 +52,35 @@ Result<std::shared_ptr<StreamSet>> StreamSet::get(const std::string& algorithm,
       return set;
     }
   }
-  auto set =
-      std::shared_ptr<StreamSet>(new StreamSet(std::move(*codec), page_size_bytes, shared_streams));
+  auto set = make(*std::move(codec), page_size_bytes, shared_streams, nullptr);
+  if (set) {
+    known.sets.emplace_back(key, *set);
+  }
+  return set;
+}
+
+Result<std::shared_ptr<StreamSet>> StreamSet::make_trainable(const std::string& algorithm,
+                                                             std::optional<int> level,
+                                                             std::uint32_t page_size_bytes,
+                                                             std::uint32_t shared_streams) {
+  auto codec = codec::make(algorithm, level, page_size_bytes);
+  if (!codec) {
+    return std::move(codec).error();
+  }
+  if ((*codec)->trainable() == nullptr) {
+    return Error{
+        Errc::invalid_argument, 0,
+        "algorithm \"" + algorithm + "\" cannot be trained: expected " + codec::trainable_names()};
+  }
+  return make(*std::move(codec), page_size_bytes, shared_streams, std::make_unique<Sampling>());
+}
+
+Result<std::shared_ptr<StreamSet>> StreamSet::make(std::unique_ptr<codec::Codec> codec,
+                                                   std::uint32_t page_size_bytes,
+                                                   std::uint32_t shared_streams,
+                                                   std::unique_ptr<Sampling> sampling) {
+  auto set = std::shared_ptr<StreamSet>(
+      new StreamSet(std::move(codec), page_size_bytes, shared_streams, std::move(sampling)));
   // A spare for each four CPUs to begin with: only preempted threads leave their stream busy.
   const std::size_t first = shared_streams != 0
                                 ? shared_streams
@@ -67,13 +94,13 @@ Result<std::shared_ptr<StreamSet>> StreamSet::get(const std::string& algorithm,
     set->keeper_ = process_wide<Housekeeper>();
     set->keeper_->add(*set);
   }
-  known.sets.emplace_back(key, set);
   return set;
 }
 
-StreamSet::StreamSet(std::shared_ptr<const codec::Codec> codec, std::uint32_t page_size_bytes,
-                     std::uint32_t shared_streams)
+StreamSet::StreamSet(std::unique_ptr<codec::Codec> codec, std::uint32_t page_size_bytes,
+                     std::uint32_t shared_streams, std::unique_ptr<Sampling> sampling)
     : codec_(std::move(codec)),
+      sampling_(std::move(sampling)),
       page_size_bytes_(page_size_bytes),
       per_cpu_(shared_streams == 0 ? usable_cpus() : 0),
       capacity_(shared_streams == 0 ? per_cpu_ + std::max(kMostSpares, per_cpu_ / 4)
@@ -95,6 +122,9 @@ Result<void> StreamSet::add_stream() {
   stream->workspace = std::move(*workspace);
   stream->compressed = std::make_unique<std::byte[]>(page_size_bytes_);
   stream->page = std::make_unique<std::byte[]>(page_size_bytes_);
+  if (sampling_) {
+    stream->samples = std::make_unique<Sampling::Slot>(*sampling_, page_size_bytes_);
+  }
   const std::size_t count = size_.load(std::memory_order_relaxed);
   streams_[count] = std::move(stream);
   size_.store(count + 1, std::memory_order_release);

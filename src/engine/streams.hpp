@@ -6,7 +6,7 @@
 // one. Shared: N streams for all threads; a thread waits for a free one, as zram's threads did
 // before Linux 4.7.
 // Ownership: streams belong to the process; devices with the same codec, level and page size
-// share a set.
+// share a set. One that trains its codec has a set of its own.
 // Errors: at set-up only; a stream's memory is all taken when it is made. A spare that cannot be
 // made is done without.
 // Threads: acquire and release from any.
@@ -24,6 +24,7 @@
 
 #include "codec/codec.hpp"
 #include "engine/housekeeper.hpp"
+#include "engine/sampling.hpp"
 
 namespace uzram::engine {
 
@@ -33,6 +34,8 @@ struct alignas(64) Stream {
   // The compressed result, and the page that a partial write patches; a page each.
   std::unique_ptr<std::byte[]> compressed;
   std::unique_ptr<std::byte[]> page;
+  // Only where pages are sampled.
+  std::unique_ptr<Sampling::Slot> samples;
 };
 
 class StreamSet final : private Housekeeper::Client {
@@ -46,20 +49,37 @@ class StreamSet final : private Housekeeper::Client {
                                                 std::optional<int> level,
                                                 std::uint32_t page_size_bytes,
                                                 std::uint32_t shared_streams);
+  // A set that nobody else gets, of a codec that can be trained, whose streams sample pages. Errors:
+  // those of get; invalid_argument when the algorithm cannot be trained.
+  static Result<std::shared_ptr<StreamSet>> make_trainable(const std::string& algorithm,
+                                                           std::optional<int> level,
+                                                           std::uint32_t page_size_bytes,
+                                                           std::uint32_t shared_streams);
   ~StreamSet();
   StreamSet(const StreamSet&) = delete;
   StreamSet& operator=(const StreamSet&) = delete;
 
   [[nodiscard]] const codec::Codec& codec() const noexcept { return *codec_; }
+  // nullptr for sets that are shared.
+  [[nodiscard]] codec::TrainableCodec* trainable() noexcept {
+    return sampling_ ? codec_->trainable() : nullptr;
+  }
+  [[nodiscard]] Sampling* sampling() noexcept { return sampling_.get(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+  // REQUIRES: index < size().
+  [[nodiscard]] Stream& stream(std::size_t index) noexcept { return *streams_[index]; }
 
   // Waits until a stream is free.
   [[nodiscard]] Stream& acquire() noexcept;
   void release(Stream& stream) noexcept;
 
  private:
-  StreamSet(std::shared_ptr<const codec::Codec> codec, std::uint32_t page_size_bytes,
-            std::uint32_t shared_streams);
+  StreamSet(std::unique_ptr<codec::Codec> codec, std::uint32_t page_size_bytes,
+            std::uint32_t shared_streams, std::unique_ptr<Sampling> sampling);
+  static Result<std::shared_ptr<StreamSet>> make(std::unique_ptr<codec::Codec> codec,
+                                                 std::uint32_t page_size_bytes,
+                                                 std::uint32_t shared_streams,
+                                                 std::unique_ptr<Sampling> sampling);
   // REQUIRES: size() < capacity_; called by one thread at a time.
   Result<void> add_stream();
   // Adds a spare while threads wait.
@@ -67,7 +87,8 @@ class StreamSet final : private Housekeeper::Client {
   void wake_waiting() noexcept;
   Stream* try_acquire() noexcept;
 
-  const std::shared_ptr<const codec::Codec> codec_;
+  const std::unique_ptr<codec::Codec> codec_;
+  const std::unique_ptr<Sampling> sampling_;
   const std::uint32_t page_size_bytes_;
   // Streams tried by their CPU first; 0 when shared.
   const std::size_t per_cpu_;

@@ -46,6 +46,10 @@ Result<void> check_tokens(const TokenCode& code) {
     return refused("classes for " + std::to_string(places) + " tokens, expected " +
                    std::to_string(code.symbols.size()) + " to " + std::to_string(kMaxTokenPlaces));
   }
+  // Its class and rank would be kNoCode.
+  if (code.width.back() == kMaxTokenWidth && code.symbols.size() == places) {
+    return refused("the last place of the last class is taken, which has no code");
+  }
   std::vector<bool> seen(kTokenIds);
   for (const TokenId id : code.symbols) {
     Token token;

@@ -67,6 +67,10 @@ class Tables {
   static Result<std::shared_ptr<const Tables>> builtin(unsigned page_bits);
 
   [[nodiscard]] unsigned page_bits() const noexcept { return page_bits_; }
+  [[nodiscard]] std::size_t memory_bytes() const noexcept {
+    return sizeof *this + tokens_.size() * sizeof(TokenTable) +
+           literals_.size() * sizeof(LiteralTable) + token_bits_.size() * sizeof(TokenBits);
+  }
   [[nodiscard]] std::uint32_t token_codes() const noexcept {
     return static_cast<std::uint32_t>(tokens_.size());
   }

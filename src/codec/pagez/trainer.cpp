@@ -118,6 +118,8 @@ void Trainer::add(std::span<const std::byte> page, double weight) {
   for (std::uint32_t at = 0; at < found.offset_count(); ++at) {
     sample.offset_bits += static_cast<std::uint32_t>(std::popcount(found.offsets()[at].mask));
   }
+  memory_bytes_ += sizeof sample + sample.tokens.size() * sizeof(TokenId) + sample.literals.size() +
+                   sample.differences.size();
   samples_.push_back(std::move(sample));
 }
 
@@ -210,20 +212,30 @@ LiteralCode Trainer::literal_code_for(const Shares& shares, std::uint32_t code) 
   return made;
 }
 
-Recipe Trainer::recipe_for(const Shares& shares) const {
+std::optional<Recipe> Trainer::recipe_for(const Shares& shares,
+                                          const std::atomic<bool>& stop) const {
   Recipe recipe;
   for (std::uint32_t code = 0; code < settings_.token_codes; ++code) {
+    if (stop.load(std::memory_order_relaxed)) {
+      return std::nullopt;
+    }
     recipe.tokens.push_back(token_code_for(shares, code));
   }
   for (std::uint32_t code = 0; code < settings_.literal_codes; ++code) {
+    if (stop.load(std::memory_order_relaxed)) {
+      return std::nullopt;
+    }
     recipe.literals.push_back(literal_code_for(shares, code));
   }
   return recipe;
 }
 
-void Trainer::divide(const Tables& tables, Shares& shares) const {
+bool Trainer::divide(const Tables& tables, Shares& shares, const std::atomic<bool>& stop) const {
   const std::uint32_t half = tables.first_difference_code();
   for (std::size_t at = 0; at < samples_.size(); ++at) {
+    if (stop.load(std::memory_order_relaxed)) {
+      return false;
+    }
     const Sample& sample = samples_[at];
     std::array<std::uint64_t, kMaxTokenCodes> token_bits{};
     for (const TokenId id : sample.tokens) {
@@ -245,18 +257,26 @@ void Trainer::divide(const Tables& tables, Shares& shares) const {
     shares.literal_code[at] = static_cast<std::uint32_t>(
         std::min_element(literal_bits.begin(), literal_bits.end()) - literal_bits.begin());
   }
+  return true;
 }
 
-Recipe Trainer::train() {
+Recipe Trainer::train() const {
+  const std::atomic<bool> never{false};
+  return *train(never);
+}
+
+std::optional<Recipe> Trainer::train(const std::atomic<bool>& stop) const {
   Shares shares = first_division();
-  Recipe recipe = recipe_for(shares);
-  for (std::uint32_t round = 1; round < settings_.rounds; ++round) {
-    const auto tables = Tables::make(recipe, page_bits_);
+  std::optional<Recipe> recipe = recipe_for(shares, stop);
+  for (std::uint32_t round = 1; recipe && round < settings_.rounds; ++round) {
+    const auto tables = Tables::make(*recipe, page_bits_);
     if (!tables) {
       break;
     }
-    divide(**tables, shares);
-    recipe = recipe_for(shares);
+    if (!divide(**tables, shares, stop)) {
+      return std::nullopt;
+    }
+    recipe = recipe_for(shares, stop);
   }
   return recipe;
 }

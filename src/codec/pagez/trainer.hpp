@@ -7,12 +7,14 @@
 // Units: bits, bytes.
 // Errors: none but bad_alloc.
 // Threads: one at a time.
-// Cost: about 3 KiB a page while it lives.
+// Cost: about 3 KiB for each page of 4 KiB while it lives, 8 KiB for one without matches.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,9 +42,13 @@ class Trainer {
   // Pages of one word repeated are left out. `weight`: so many times.
   void add(std::span<const std::byte> page, double weight);
   [[nodiscard]] std::size_t pages() const noexcept { return samples_.size(); }
+  // What it keeps of the pages.
+  [[nodiscard]] std::size_t memory_bytes() const noexcept { return memory_bytes_; }
 
   // REQUIRES: pages() > 0.
-  [[nodiscard]] Recipe train();
+  [[nodiscard]] Recipe train() const;
+  // The same, but nothing soon after `stop` has become true.
+  [[nodiscard]] std::optional<Recipe> train(const std::atomic<bool>& stop) const;
 
  private:
   struct Sample {
@@ -59,15 +65,20 @@ class Trainer {
   };
 
   [[nodiscard]] Shares first_division() const;
-  [[nodiscard]] Recipe recipe_for(const Shares& shares) const;
+  // Nothing when stopped.
+  [[nodiscard]] std::optional<Recipe> recipe_for(const Shares& shares,
+                                                 const std::atomic<bool>& stop) const;
   [[nodiscard]] TokenCode token_code_for(const Shares& shares, std::uint32_t code) const;
   [[nodiscard]] LiteralCode literal_code_for(const Shares& shares, std::uint32_t code) const;
-  void divide(const Tables& tables, Shares& shares) const;
+  // False when stopped.
+  [[nodiscard]] bool divide(const Tables& tables, Shares& shares,
+                            const std::atomic<bool>& stop) const;
 
   const unsigned page_bits_;
   const TrainSettings settings_;
   std::unique_ptr<EncodeRoom> room_;
   std::vector<Sample> samples_;
+  std::size_t memory_bytes_ = 0;
 };
 
 }  // namespace uzram::codec::pagez

@@ -70,6 +70,14 @@ TEST(ServeOptions, checksum_is_a_flag_that_may_say_on_or_off) {
   expect_refused({"--size", "1M", "--checksum=crc"}, {"--checksum", "\"crc\"", "on or off"});
 }
 
+TEST(ServeOptions, a_device_trains_where_it_is_told_to) {
+  const auto trains = parse({"--size", "1M", "--algorithm", "pagez", "--train"});
+  ASSERT_TRUE(trains.has_value()) << trains.error().message;
+  EXPECT_TRUE(trains->devices.front().options.train);
+  expect_refused({"--size", "1M", "--train"}, {"train on", "\"lz4\"", "pagez"});
+  expect_refused({"--device", "size=1M", "--train"}, {"--train", "--device …,train"});
+}
+
 TEST(ServeOptions, a_block_device_is_an_nbd_export_only_when_an_address_is_given) {
   const auto alone = parse({"--size", "1M", "--ublk", "--block-size", "512", "--read-only"});
   ASSERT_TRUE(alone.has_value()) << alone.error().message;

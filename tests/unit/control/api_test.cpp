@@ -95,7 +95,11 @@ TEST_F(ControlApi, a_device_object_has_exactly_the_settled_fields) {
                                           "comp_ratio",
                                           "exports",
                                           "reserve",
-                                          "checksum"};
+                                          "checksum",
+
+                                          "train",
+                                          "generations",
+                                          "trained_saving"};
   const json object = json::parse(get("/v1/devices/disk").body);
   std::set<std::string> present;
   for (const auto& [key, value] : object.items()) {
@@ -154,13 +158,16 @@ TEST(DeviceObject, gives_every_statistic_its_own_field) {
   stats.notify_free = 13;
   stats.table_bytes = 16;
   stats.corrupt_pages = 18;
+  stats.generations = 19;
+  stats.trained_saving = 0.125;
   const json object = device_object(entry, options, stats);
-  const json expected = {
-      {"orig_data_size", 1},   {"compr_data_size", 2}, {"mem_used_total", 4},  {"mem_limit", 14},
-      {"mem_used_max", 15},    {"same_pages", 6},      {"pages_compacted", 7}, {"huge_pages", 8},
-      {"huge_pages_since", 9}, {"failed_reads", 10},   {"failed_writes", 11},  {"invalid_io", 12},
-      {"notify_free", 13},     {"table_bytes", 16},    {"level", 3},           {"streams", 5},
-      {"comp_ratio", 0.25},    {"reserve", 17},        {"corrupt_pages", 18}};
+  const json expected = {{"orig_data_size", 1},  {"compr_data_size", 2},    {"mem_used_total", 4},
+                         {"mem_limit", 14},      {"mem_used_max", 15},      {"same_pages", 6},
+                         {"pages_compacted", 7}, {"huge_pages", 8},         {"huge_pages_since", 9},
+                         {"failed_reads", 10},   {"failed_writes", 11},     {"invalid_io", 12},
+                         {"notify_free", 13},    {"table_bytes", 16},       {"level", 3},
+                         {"streams", 5},         {"comp_ratio", 0.25},      {"reserve", 17},
+                         {"corrupt_pages", 18},  {"trained_saving", 0.125}, {"generations", 19}};
   for (const auto& [key, value] : expected.items()) {
     EXPECT_EQ(object.at(key), value) << key;
   }
@@ -206,6 +213,40 @@ TEST_F(ControlApi, patch_restarts_the_high_water_mark) {
   ASSERT_EQ(device_->discard(0, noise.size()), Errc::ok);
   ASSERT_EQ(patch(R"({"compact": 1, "mem_used_max": 0})").status, 200);
   EXPECT_EQ(device_->stats().mem_used_max, device_->stats().mem_used_total);
+}
+
+TEST(DeviceObject, saving_is_null_before_tables_are_trained) {
+  const json object = device_object({}, {}, {});
+  EXPECT_EQ(object.at("train"), false);
+  EXPECT_EQ(object.at("generations"), 0);
+  EXPECT_TRUE(object.at("trained_saving").is_null());
+}
+
+TEST_F(ControlApi, patch_pauses_training_of_devices_made_for_it) {
+  EXPECT_EQ(patch(R"({"train": false})").status, 200);
+  expect_refusal(patch(R"({"train": true})"), 400, "EINVAL", {"disk", "train on"});
+  for (const char* const value : {"1", "\"on\"", "null"}) {
+    expect_refusal(patch(std::string(R"({"train": )") + value + "}"), 400, "EINVAL",
+                   {"train", "true or false"});
+  }
+  DeviceOptions options;
+  options.name = "trains";
+  options.disksize_bytes = 16 * kMiB;
+  options.algorithm = "pagez";
+  options.train = true;
+  auto trains = Device::create(options);
+  ASSERT_TRUE(trains.has_value());
+  DeviceEntry entry;
+  entry.device = trains->get();
+  entry.name = "trains";
+  ASSERT_TRUE(directory_.add(std::move(entry)).has_value());
+  for (const bool train : {false, true}) {
+    const std::string body = std::string(R"({"train": )") + (train ? "true" : "false") + "}";
+    const Reply reply = api_.handle("PATCH", "/v1/devices/trains", body);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(json::parse(reply.body).at("train"), train);
+    EXPECT_EQ((*trains)->options().train, train);
+  }
 }
 
 TEST_F(ControlApi, patch_changes_mode_and_workers) {

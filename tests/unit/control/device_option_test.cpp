@@ -149,6 +149,19 @@ TEST(DeviceOption, checksum_is_on_or_off_and_on_when_it_is_named_alone) {
   expect_refused("size=1M,checksum=crc", {"--device checksum", "\"crc\"", "on or off"});
 }
 
+TEST(DeviceOption, train_is_on_or_off_and_needs_what_can_be_trained) {
+  EXPECT_FALSE(parse_device("size=1M,algorithm=pagez", 0)->options.train);
+  for (const char* const train : {"train", "train=on"}) {
+    const auto device = parse_device("size=1M,algorithm=pagez," + std::string(train), 0);
+    ASSERT_TRUE(device.has_value()) << device.error().message;
+    EXPECT_TRUE(device->options.train);
+  }
+  EXPECT_FALSE(parse_device("size=1M,train=off", 0)->options.train);
+  expect_refused("size=1M,algorithm=pagez,train=yes", {"--device train", "\"yes\"", "on or off"});
+  expect_refused("name=a,size=1M,train", {"device \"a\"", "train on", "\"lz4\"", "pagez"});
+  expect_refused("size=1M,train,algorithm=pagez,background=off", {"train on", "background on"});
+}
+
 TEST(DeviceOption, a_reserve_fits_the_limit_and_has_a_thread_that_fills_it) {
   const auto device = parse_device("reserve=8M,size=1G,mem-limit=8M", 0);
   ASSERT_TRUE(device.has_value()) << device.error().message;

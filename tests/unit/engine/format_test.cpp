@@ -14,7 +14,10 @@
 
 #include "base/random.hpp"
 #include "codec/codec.hpp"
+#include "engine/device_impl.hpp"
+#include "support/eventually.hpp"
 #include "support/hostile.hpp"
+#include "support/unusual_pages.hpp"
 
 namespace uzram {
 namespace {
@@ -86,6 +89,30 @@ TEST_P(Format, a_second_process_reads_every_page_back_by_table_and_pool_alone) {
       (*device)->compact();
     }
   }
+  EXPECT_EQ(read_in_another_process(**device), disk);
+}
+
+TEST(FormatWithRecipes, a_second_process_reads_what_trained_tables_have_compressed) {
+  DeviceOptions options;
+  options.disksize_bytes = std::uint64_t{4} << 20;
+  options.algorithm = "pagez";
+  options.train = true;
+  auto device = Device::create(options);
+  ASSERT_TRUE(device) << device.error().message;
+  (*device)->impl().training->set_eager(-1);
+  Bytes disk(options.disksize_bytes);
+  const auto pages = test::unusual_pages(200, 1);
+  // All of it by the program's tables, then parts of it by two generations.
+  std::uint64_t at = 0;
+  EXPECT_TRUE(test::eventually([&] {
+    for (int i = 0; i < 64; ++i, ++at) {
+      const std::uint64_t page = at % (at < 1024 ? 1024 : 300);
+      const Bytes& content = pages[at % pages.size()];
+      std::copy(content.begin(), content.end(), disk.data() + page * 4096);
+      EXPECT_EQ((*device)->write(page * 4096, content), Errc::ok);
+    }
+    return at > 2000 && (*device)->stats().generations >= 2;
+  }));
   EXPECT_EQ(read_in_another_process(**device), disk);
 }
 

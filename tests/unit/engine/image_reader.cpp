@@ -1,7 +1,8 @@
 // Reads a device back by its two memory files alone.
 //
-// Role: the other process of format_test. It knows engine/format.hpp and the codecs and nothing
-// else of the engine, maps both files read-only, and writes the whole disk to standard output.
+// Role: the other process of format_test. It knows engine/format.hpp, engine/recipes.hpp and the
+// codecs and nothing else of the engine, maps both files read-only, and writes the whole disk to
+// standard output.
 // Usage: image_reader TABLE_FD POOL_FD (descriptors it inherited)
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "base/crc32c.hpp"
 #include "codec/codec.hpp"
 #include "engine/format.hpp"
+#include "engine/recipes.hpp"
 
 namespace {
 
@@ -110,6 +112,9 @@ int main(int argc, char** argv) {
       codec::make(header.codecs[0].name.data(), header.codecs[0].level, header.page_size_bytes);
   if (!codec) {
     fail(codec.error().message.c_str());
+  }
+  if (const Result<void> loaded = load_recipes(table, **codec); !loaded) {
+    fail(loaded.error().message.c_str());
   }
   auto workspace = (*codec)->make_workspace();
   if (!workspace) {
