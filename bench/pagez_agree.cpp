@@ -55,7 +55,7 @@ struct Options {
 
 [[noreturn]] void fail(const std::string& message) {
   std::fprintf(stderr, "pagez_agree: %s\n", message.c_str());
-  std::exit(1);
+  std::exit(1);  // NOLINT(concurrency-mt-unsafe): no other thread runs yet
 }
 
 Bytes octets(std::span<const std::byte> bytes) {
