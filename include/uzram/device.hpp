@@ -6,10 +6,10 @@
 // DeviceOptions::page_size_bytes.
 // Errors: data operations return Errc. invalid_argument: offset or length not sector-aligned.
 // out_of_range: the range ends beyond the device. no_space: over mem_limit or the system has no
-// memory to give. corrupt: stored data did not decode, or is not what its
-// checksum says; the page can be written whole or discarded, and is good then. After a failed write each page of the range
-// holds either its old content or the new one, never anything else, and the page that failed holds
-// the old one.
+// memory to give. corrupt: stored data did not decode, or is not what its checksum says; the page can
+// be written whole or discarded, and is good then. After a failed write each page of the range holds
+// either its old content or the new one, never anything else, and the page that failed holds the old
+// one.
 // Threads: all members may be called from any number of threads at once, destruction excepted.
 // Overlapping operations leave each sector with the content of one of them; pages of one request
 // and requests of one batch have no order among themselves.
@@ -109,8 +109,8 @@ struct DeviceOptions {
 struct DeviceStats {
   // mm_stat
   std::uint64_t orig_data_size = 0;  // stored pages times the page size, same-filled ones too
-  std::uint64_t compr_data_size =
-      0;  // sum of object sizes, with checksums; same-filled pages count nothing
+  // Sum of object sizes, with their checksums; same-filled pages count nothing.
+  std::uint64_t compr_data_size = 0;
   std::uint64_t mem_used_total = 0;  // what the pool has taken from the system
   std::uint64_t mem_limit = 0;
   std::uint64_t mem_used_max = 0;  // high-water mark of mem_used_total

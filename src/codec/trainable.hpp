@@ -6,7 +6,7 @@
 // generation's tables can be made from again, as bytes that may be kept.
 // Units: bytes.
 // Errors: of train and load, which allocate and take long; publish cannot fail.
-// Threads: train, load and measure are used by one thread, publish by one at a time, which may be
+// Threads: train, load and compress_with are used by one thread, publish by one at a time, which may be
 // another; compress and decompress go on meanwhile in any number of them.
 // Invariants: 1. A generation never changes once it is published, and lives as long as the codec.
 // 2. Whoever sees an object of a generation that was published before sees its tables: publish
@@ -55,8 +55,8 @@ class TrainableCodec {
   // Most memory that train() takes for so many pages beside the pages.
   [[nodiscard]] virtual std::size_t training_bytes(std::size_t pages) const noexcept = 0;
 
-  // Tables for pages like these; not all of them need be looked at. Errors: invalid_argument (nothing can be learnt from them), busy
-  // (`stop` has become true), system (ENOMEM).
+  // Tables for pages like these; not all of them need be looked at. Errors: invalid_argument (nothing
+  // can be learnt from them), busy (`stop` has become true), system (ENOMEM).
   [[nodiscard]] virtual Result<std::unique_ptr<TrainedTables>> train(
       Pages pages, const std::atomic<bool>& stop) const = 0;
   // Those of a recipe; bytes may follow it. Errors: corrupt, system (ENOMEM).
