@@ -276,22 +276,20 @@ Result<void> finish_device(DeviceSettings& device, std::size_t index) {
                      "queues, depth and max-io are of a block device of the kernel; expected ublk "
                      "with them, or none of them"};
   }
-  if (auto checked = engine::check_reserve(options); !checked) {
-    Error error = std::move(checked).error();
+  const auto of_device = [&what](Error error) {
     error.message.insert(0, what);
     return error;
+  };
+  if (auto checked = engine::check_reserve(options); !checked) {
+    return of_device(std::move(checked).error());
   }
   if (auto checked = engine::check_train(options); !checked) {
-    Error error = std::move(checked).error();
-    error.message.insert(0, what);
-    return error;
+    return of_device(std::move(checked).error());
   }
   // The registry words what is wrong with a level, as it knows the range.
   if (const auto made = codec::make(options.algorithm, options.level, options.page_size_bytes);
       !made) {
-    Error error = made.error();
-    error.message.insert(0, what);
-    return error;
+    return of_device(made.error());
   }
   return {};
 }
