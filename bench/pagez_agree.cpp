@@ -12,7 +12,6 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -29,6 +28,7 @@
 #include "support/hostile.hpp"
 #include "support/pagez_objects.hpp"
 #include "support/pagez_reference.hpp"
+#include "tool.hpp"
 
 namespace {
 
@@ -38,6 +38,7 @@ using uzram::codec::pagez::EncodeRoom;
 using uzram::codec::pagez::Kernel;
 using uzram::codec::pagez::Level;
 using uzram::codec::pagez::Tables;
+using uzram::tool::fail;
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr unsigned kFirstBits = 12;
@@ -52,11 +53,6 @@ struct Options {
   std::string dump = "pagez_agree.page";
   std::vector<std::string> files;
 };
-
-[[noreturn]] void fail(const std::string& message) {
-  std::fprintf(stderr, "pagez_agree: %s\n", message.c_str());
-  std::exit(1);  // NOLINT(concurrency-mt-unsafe): no other thread runs yet
-}
 
 Bytes octets(std::span<const std::byte> bytes) {
   const auto* const from = reinterpret_cast<const std::uint8_t*>(bytes.data());
@@ -202,7 +198,7 @@ class Judge {
       }
       sizes_.at(bits - kFirstBits) = {*tables, std::make_unique<EncodeRoom>(1U << bits)};
     }
-    decode_room_.resize(uzram::codec::pagez::decode_room_bytes(kLastBits) + 64);
+    decode_room_ = uzram::codec::pagez::make_decode_room(kLastBits);
   }
 
   // Page `number`. Returns what is wrong, or nothing; page() is then the page, or the object.
@@ -261,11 +257,9 @@ class Judge {
     const std::unique_ptr<std::uint8_t[]> exact(new std::uint8_t[object.size()]);
     std::copy(object.begin(), object.end(), exact.get());
     Bytes page(std::size_t{1} << bits_);
-    void* room = decode_room_.data();
-    std::size_t space = decode_room_.size();
-    std::align(64, uzram::codec::pagez::decode_room_bytes(bits_), room, space);
-    const Errc status = kernel.decompress(*sizes_.at(bits_ - kFirstBits).tables, room, exact.get(),
-                                          static_cast<std::uint32_t>(object.size()), page.data());
+    const Errc status =
+        kernel.decompress(*sizes_.at(bits_ - kFirstBits).tables, decode_room_.get(), exact.get(),
+                          static_cast<std::uint32_t>(object.size()), page.data());
     return status == Errc::ok ? page : Bytes();
   }
 
@@ -314,7 +308,7 @@ class Judge {
   Random random_;
   std::vector<const Kernel*> kernels_;
   std::array<Size, kSizes> sizes_;
-  std::vector<std::byte> decode_room_;
+  uzram::codec::pagez::DecodeRoomMemory decode_room_;
   unsigned bits_ = kFirstBits;
   Bytes page_;
 };
@@ -405,9 +399,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
+  return uzram::tool::run_tool("pagez_agree", [&] { return run(argc, argv); });
 }

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +24,7 @@
 #include "base/random.hpp"
 #include "engine/device_impl.hpp"
 #include "support/corpus.hpp"
+#include "tool.hpp"
 
 namespace {
 
@@ -34,6 +34,7 @@ using uzram::Errc;
 using uzram::Random;
 using uzram::engine::Training;
 using uzram::test::Corpus;
+using uzram::tool::fail;
 
 constexpr std::size_t kPage = uzram::test::kCorpusPageSize;
 
@@ -45,11 +46,6 @@ struct Settings {
   unsigned rounds = 3;
   bool quick = false;
 };
-
-[[noreturn]] void fail(const std::string& message) {
-  std::fprintf(stderr, "train_device: %s\n", message.c_str());
-  std::exit(1);  // NOLINT(concurrency-mt-unsafe): nothing else runs yet
-}
 
 // In microseconds.
 struct Latencies {
@@ -227,9 +223,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
+  return uzram::tool::run_tool("train_device", [&] { return run(argc, argv); });
 }

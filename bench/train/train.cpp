@@ -8,7 +8,6 @@
 // same, however many pages it has. The same files give the same tables.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "bench/corpus.hpp"
 #include "codec/pagez/kernel.hpp"
 #include "codec/pagez/trainer.hpp"
+#include "tool.hpp"
 
 namespace {
 
@@ -31,6 +31,7 @@ using uzram::codec::pagez::Recipe;
 using uzram::codec::pagez::Tables;
 using uzram::codec::pagez::Trainer;
 using uzram::codec::pagez::TrainSettings;
+using uzram::tool::fail;
 
 constexpr std::size_t kPage = 4096;
 constexpr unsigned kPageBits = 12;
@@ -46,11 +47,6 @@ struct Program {
     return std::span(pages).subspan(at * kPage, kPage);
   }
 };
-
-[[noreturn]] void fail(const std::string& message) {
-  std::fprintf(stderr, "train: %s\n", message.c_str());
-  std::exit(1);
-}
 
 std::vector<Program> read_programs(const std::string& folder) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 28;
@@ -221,9 +217,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
+  return uzram::tool::run_tool("train", [&] { return run(argc, argv); });
 }

@@ -8,8 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <span>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "codec/codec.hpp"
+#include "fuzz/require.hpp"
 
 namespace {
 
@@ -25,16 +24,10 @@ using uzram::Errc;
 using uzram::codec::Codec;
 using uzram::codec::CodecInfo;
 using uzram::codec::Workspace;
+using uzram::fuzz::require;
 
 constexpr std::size_t kHeaderBytes = 5;
 constexpr std::byte kCanary{0xc3};
-
-void require(bool good, const char* property) {
-  if (!good) {
-    std::fprintf(stderr, "fuzz_codec: broken: %s\n", property);
-    std::abort();
-  }
-}
 
 struct Subject {
   std::unique_ptr<Codec> codec;

@@ -6,45 +6,32 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "codec/pagez/kernel.hpp"
+#include "fuzz/require.hpp"
 
 namespace {
 
 using uzram::Errc;
 using uzram::codec::pagez::best_kernel;
-using uzram::codec::pagez::decode_room_bytes;
+using uzram::codec::pagez::DecodeRoomMemory;
 using uzram::codec::pagez::EncodeRoom;
 using uzram::codec::pagez::header_bytes;
 using uzram::codec::pagez::Kernel;
 using uzram::codec::pagez::kernels;
 using uzram::codec::pagez::Level;
+using uzram::codec::pagez::make_decode_room;
 using uzram::codec::pagez::Tables;
+using uzram::fuzz::require;
 
 using Bytes = std::vector<std::uint8_t>;
-
-void require(bool good, const char* property) {
-  if (!good) {
-    std::fprintf(stderr, "fuzz_pagez: broken: %s\n", property);
-    std::abort();
-  }
-}
-
-struct AlignedFree {
-  void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{64}); }
-};
 
 // Kept from one input to the next, so that what an input leaves behind meets the following ones.
 struct Subject {
   explicit Subject(unsigned page_bits)
-      : bits(page_bits),
-        encode(1U << page_bits),
-        decode(::operator new (decode_room_bytes(page_bits), std::align_val_t{64})) {
+      : bits(page_bits), encode(1U << page_bits), decode(make_decode_room(page_bits)) {
     auto made = Tables::builtin(page_bits);
     require(made.has_value(), "the program's tables are sound");
     tables = *made;
@@ -70,7 +57,7 @@ struct Subject {
   const unsigned bits;
   std::shared_ptr<const Tables> tables;
   EncodeRoom encode;
-  std::unique_ptr<void, AlignedFree> decode;
+  DecodeRoomMemory decode;
 };
 
 void check_decompress(Subject& it, const Bytes& object) {

@@ -6,22 +6,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "base/crc32c.hpp"
 #include "base/random.hpp"
 #include "codec/pagez/kernel.hpp"
 #include "codec/pagez/recipe_bytes.hpp"
+#include "fuzz/require.hpp"
 
 namespace {
 
 using uzram::Errc;
 using uzram::Random;
+using uzram::fuzz::require;
 using namespace uzram::codec::pagez;
 
 using Bytes = std::vector<std::byte>;
@@ -29,17 +28,6 @@ using Bytes = std::vector<std::byte>;
 constexpr std::size_t kChoiceBytes = 8;
 constexpr std::size_t kSizeAt = 8;
 constexpr std::size_t kChecksumBytes = 4;
-
-void require(bool good, const char* property) {
-  if (!good) {
-    std::fprintf(stderr, "fuzz_pagez_recipe: broken: %s\n", property);
-    std::abort();
-  }
-}
-
-struct AlignedFree {
-  void operator()(void* memory) const { ::operator delete (memory, std::align_val_t{64}); }
-};
 
 void put_number(Bytes& bytes, std::size_t at, std::uint32_t value) {
   for (std::size_t byte = 0; byte < 4; ++byte) {
@@ -73,8 +61,7 @@ std::vector<std::uint8_t> made_up_page(std::size_t size, Random& random) {
 void check_pages(const Tables& tables, Level level, Random random) {
   const std::uint32_t page_bytes = 1U << tables.page_bits();
   EncodeRoom room(page_bytes);
-  const std::unique_ptr<void, AlignedFree> decode_room(
-      ::operator new (decode_room_bytes(tables.page_bits()), std::align_val_t{64}));
+  const DecodeRoomMemory decode_room = make_decode_room(tables.page_bits());
   const std::vector<std::uint8_t> page = made_up_page(page_bytes, random);
   std::vector<std::uint8_t> first;
   for (const Kernel* const kernel : kernels()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 #include "codec/pagez/decode_room.hpp"
 
@@ -37,6 +38,18 @@ std::size_t decode_room_bytes(unsigned page_bits) noexcept {
     default:
       return sizeof(DecodeRoom<16>);
   }
+}
+
+namespace {
+constexpr std::align_val_t kRoomAlignment{64};
+}
+
+void DecodeRoomDelete::operator()(void* memory) const noexcept {
+  ::operator delete(memory, kRoomAlignment);
+}
+
+DecodeRoomMemory make_decode_room(unsigned page_bits) {
+  return DecodeRoomMemory(::operator new(decode_room_bytes(page_bits), kRoomAlignment));
 }
 
 }  // namespace uzram::codec::pagez

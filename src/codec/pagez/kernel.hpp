@@ -66,4 +66,12 @@ struct Kernel {
 // Bytes of a DecodeRoom for pages of that size.
 [[nodiscard]] std::size_t decode_room_bytes(unsigned page_bits) noexcept;
 
+struct DecodeRoomDelete {
+  void operator()(void* memory) const noexcept;
+};
+// Memory for a DecodeRoom, aligned as decoders want it, with any content.
+using DecodeRoomMemory = std::unique_ptr<void, DecodeRoomDelete>;
+// Errors: bad_alloc.
+[[nodiscard]] DecodeRoomMemory make_decode_room(unsigned page_bits);
+
 }  // namespace uzram::codec::pagez

@@ -22,18 +22,12 @@ namespace {
 constexpr std::string_view kName = "pagez";
 constexpr std::array<std::string_view, 3> kLevelNames = {"fast", "default", "high"};
 
-struct AlignedDelete {
-  void operator()(std::byte* memory) const noexcept {
-    ::operator delete (memory, std::align_val_t{64});
-  }
-};
-
 struct PagezWorkspace final : Workspace {
   explicit PagezWorkspace(std::uint32_t page_bytes) : encode(page_bytes) {}
 
   pagez::EncodeRoom encode;
   // For pages of more than 4 KiB.
-  std::unique_ptr<std::byte, AlignedDelete> decode;
+  pagez::DecodeRoomMemory decode;
 };
 
 const std::uint8_t* octets(std::span<const std::byte> bytes) noexcept {
@@ -81,11 +75,9 @@ class Pagez final : public Codec, public TrainableCodec {
     try {
       auto workspace = std::make_unique<PagezWorkspace>(page_bytes());
       if (decompress_needs_workspace()) {
-        const std::size_t size = pagez::decode_room_bytes(page_bits_);
-        workspace->decode.reset(
-            static_cast<std::byte*>(::operator new (size, std::align_val_t{64})));
+        workspace->decode = pagez::make_decode_room(page_bits_);
         // Touched, so that the path takes no page fault for it.
-        std::memset(workspace->decode.get(), 0, size);
+        std::memset(workspace->decode.get(), 0, pagez::decode_room_bytes(page_bits_));
       }
       return std::unique_ptr<Workspace>(std::move(workspace));
     } catch (const std::bad_alloc&) {

@@ -28,7 +28,7 @@ class Pagez : public testing::TestWithParam<unsigned> {
     auto tables = Tables::builtin(page_bits());
     ASSERT_TRUE(tables) << tables.error().message;
     tables_ = *tables;
-    decode_room_.resize(decode_room_bytes(page_bits()) + 64);
+    decode_room_ = make_decode_room(page_bits());
   }
 
   [[nodiscard]] Bytes packed(const Kernel& kernel, Level level, const Bytes& page) {
@@ -42,10 +42,7 @@ class Pagez : public testing::TestWithParam<unsigned> {
     const std::unique_ptr<std::uint8_t[]> exact(new std::uint8_t[object.size()]);
     std::copy(object.begin(), object.end(), exact.get());
     Bytes page(page_bytes(), 0x5a);
-    void* room = decode_room_.data();
-    std::size_t space = decode_room_.size();
-    std::align(64, decode_room_bytes(page_bits()), room, space);
-    const Errc status = kernel.decompress(*tables_, room, exact.get(),
+    const Errc status = kernel.decompress(*tables_, decode_room_.get(), exact.get(),
                                           static_cast<std::uint32_t>(object.size()), page.data());
     return status == Errc::ok ? page : Bytes();
   }
@@ -94,7 +91,7 @@ class Pagez : public testing::TestWithParam<unsigned> {
 
   std::shared_ptr<const Tables> tables_;
   EncodeRoom room_{page_bytes()};
-  std::vector<std::byte> decode_room_;
+  DecodeRoomMemory decode_room_;
 };
 
 constexpr std::array kLevels = {Level::fast, Level::normal, Level::high};

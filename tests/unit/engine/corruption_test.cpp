@@ -17,6 +17,7 @@
 #include "engine/device_impl.hpp"
 #include "support/captured_log.hpp"
 #include "support/eventually.hpp"
+#include "support/made_bytes.hpp"
 
 namespace uzram {
 namespace {
@@ -24,27 +25,12 @@ namespace {
 using namespace std::chrono_literals;
 using engine::Entry;
 using engine::Kind;
+using test::compressible_bytes;
 using test::eventually;
+using test::random_bytes;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-
-Bytes random_page(std::size_t page_size, std::uint64_t seed) {
-  Bytes page(page_size);
-  Random(seed).fill(page);
-  return page;
-}
-
-// Compresses about 2:1.
-Bytes compressible_page(std::size_t page_size, std::uint64_t seed) {
-  Bytes page = random_page(page_size, seed);
-  for (std::size_t at = 0; at < page_size; ++at) {
-    if (at / 64 % 2 == 0) {
-      page[at] = std::byte{'x'};
-    }
-  }
-  return page;
-}
 
 Entry entry_of(Device& device, std::uint64_t page) {
   return Entry(device.impl().store.table().entry(page).load());
@@ -75,7 +61,7 @@ TEST(Corruption, an_object_that_does_not_decode_is_counted_and_told_of_once) {
   options.background = false;
   auto device = Device::create(options);
   ASSERT_TRUE(device) << device.error().message;
-  const Bytes content = compressible_page(4096, 1);
+  const Bytes content = compressible_bytes(4096, 1);
   for (const std::uint64_t page : {6, 7, 8}) {
     ASSERT_EQ((*device)->write(page * 4096, content), Errc::ok);
   }
@@ -131,17 +117,17 @@ class Checksum : public ::testing::TestWithParam<Scene> {
     for (std::uint64_t i = 0; i < contents.size(); ++i) {
       switch (kind) {
         case Kind::raw:
-          contents.at(i) = random_page(page_size(), i);
+          contents.at(i) = random_bytes(page_size(), i);
           break;
         case Kind::fill_slot: {
-          const Bytes word = random_page(8, 77 + i);
+          const Bytes word = random_bytes(8, 77 + i);
           for (std::size_t at = 0; at < page_size(); at += word.size()) {
             contents.at(i).insert(contents.at(i).end(), word.begin(), word.end());
           }
           break;
         }
         default:
-          contents.at(i) = compressible_page(page_size(), i);
+          contents.at(i) = compressible_bytes(page_size(), i);
       }
       write(4 + i, contents.at(i));
       EXPECT_EQ(entry_of(device(), 4 + i).kind(), kind);
@@ -216,7 +202,7 @@ TEST_P(Checksum, a_partial_write_of_a_corrupt_page_fails_and_changes_nothing) {
     flipped ^= std::byte{0x10};
     const Entry before = entry_of(device(), 5);
     const DeviceStats stats = device().stats();
-    const Bytes sector = random_page(kSectorSize, 9);
+    const Bytes sector = random_bytes(kSectorSize, 9);
     EXPECT_EQ(device().write(5 * page_size() + 512, sector), Errc::corrupt);
     EXPECT_EQ(entry_of(device(), 5).bits(), before.bits());
     EXPECT_EQ(device().stats().corrupt_pages, stats.corrupt_pages + 1);
@@ -233,7 +219,7 @@ TEST_P(Checksum, writing_a_corrupt_page_whole_makes_it_good_and_discarding_it_fr
     for (const std::uint64_t page : {5, 6}) {
       object_of(device(), page)[3] ^= std::byte{0x10};
     }
-    const Bytes content = compressible_page(page_size(), 12);
+    const Bytes content = compressible_bytes(page_size(), 12);
     write(5, content);
     expect_page(device(), 5, content);
     ASSERT_EQ(device().discard(6 * page_size(), page_size()), Errc::ok);
@@ -247,7 +233,7 @@ TEST_P(Checksum, writing_a_corrupt_page_whole_makes_it_good_and_discarding_it_fr
 TEST_P(Checksum, partial_writes_and_reads_of_good_pages_work) {
   for (const Kind kind : {Kind::object, Kind::raw, Kind::fill_slot}) {
     Bytes content = write_three(kind)[1];
-    const Bytes sector = random_page(kSectorSize, 9);
+    const Bytes sector = random_bytes(kSectorSize, 9);
     ASSERT_EQ(device().write(5 * page_size() + 512, sector), Errc::ok);
     std::copy(sector.begin(), sector.end(), content.begin() + 512);
     expect_page(device(), 5, content);
@@ -261,7 +247,7 @@ TEST_P(Checksum, partial_writes_and_reads_of_good_pages_work) {
 TEST_P(Checksum, compaction_keeps_sums_and_what_is_corrupt_corrupt) {
   const std::uint64_t pages = device().disksize_bytes() / page_size();
   const auto content = [](std::uint64_t page) {
-    return page % 2 == 0 ? random_page(page_size(), page) : compressible_page(page_size(), page);
+    return page % 2 == 0 ? random_bytes(page_size(), page) : compressible_bytes(page_size(), page);
   };
   for (std::uint64_t page = 0; page < pages; ++page) {
     write(page, content(page));
@@ -300,7 +286,7 @@ TEST_P(Checksum, room_for_sums_is_taken_with_the_pool_s) {
   const std::uint64_t table_before = device().stats().table_bytes;
   const std::uint64_t pages = device().disksize_bytes() / page_size();
   for (std::uint64_t page = 0; page < pages; ++page) {
-    write(page, random_page(page_size(), page));
+    write(page, random_bytes(page_size(), page));
   }
   const std::uint64_t sums = device().stats().mem_used_total / 4096 * 4;
   const std::uint64_t entries = pages * 8;

@@ -8,11 +8,14 @@
 #include "base/random.hpp"
 #include "codec/codec.hpp"
 #include "support/hostile.hpp"
+#include "support/made_bytes.hpp"
 
 namespace uzram {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+using test::compressible_bytes;
+using test::random_bytes;
 using Bytes = std::vector<std::byte>;
 
 std::unique_ptr<Device> make(const DeviceOptions& options) {
@@ -25,23 +28,6 @@ std::unique_ptr<Device> make(std::uint64_t size) {
   DeviceOptions options;
   options.disksize_bytes = size;
   return make(options);
-}
-
-Bytes random_bytes(std::size_t size, std::uint64_t seed) {
-  Bytes bytes(size);
-  Random(seed).fill(bytes);
-  return bytes;
-}
-
-// Half random, half a repeated letter: compresses about 2:1.
-Bytes compressible(std::size_t size, std::uint64_t seed) {
-  Bytes bytes = random_bytes(size, seed);
-  for (std::size_t i = 0; i < size; ++i) {
-    if (i / 64 % 2 == 0) {
-      bytes[i] = std::byte{'x'};
-    }
-  }
-  return bytes;
 }
 
 Bytes read_back(Device& device, std::uint64_t offset, std::size_t size) {
@@ -145,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Codecs, DeviceOfEachCodec, ::testing::ValuesIn(codec_na
 
 TEST(Device, counts_as_zram_does) {
   const auto device = make(64 * kMiB);
-  ASSERT_EQ(device->write(0, compressible(4096, 1)), Errc::ok);
+  ASSERT_EQ(device->write(0, compressible_bytes(4096, 1)), Errc::ok);
   ASSERT_EQ(device->write(4096, random_bytes(4096, 2)), Errc::ok);
   ASSERT_EQ(device->write(8192, Bytes(4096)), Errc::ok);
   ASSERT_EQ(device->write(12288, Bytes(4096, std::byte{7})), Errc::ok);
@@ -207,7 +193,7 @@ TEST(Device, requests_out_of_range_or_unaligned_are_refused_and_counted) {
 
 TEST(Device, discard_leaves_partial_pages_alone_and_write_zeroes_patches_them) {
   const auto device = make(kMiB);
-  const Bytes data = compressible(4 * 4096, 5);
+  const Bytes data = compressible_bytes(4 * 4096, 5);
   ASSERT_EQ(device->write(0, data), Errc::ok);
   ASSERT_EQ(device->discard(512, 3 * 4096), Errc::ok);
   Bytes expected = data;
@@ -303,7 +289,7 @@ TEST(Device, fragmented_room_is_compacted_before_a_write_fails) {
   options.mem_limit_bytes = 16 * kMiB;
   const auto device = make(options);
   std::uint64_t pages = 0;
-  while (device->write(pages * 4096, compressible(4096, pages)) == Errc::ok) {
+  while (device->write(pages * 4096, compressible_bytes(4096, pages)) == Errc::ok) {
     ++pages;
   }
   // Every other object goes; what is left is half of the room, in pieces too small for raw pages.
@@ -316,7 +302,7 @@ TEST(Device, fragmented_room_is_compacted_before_a_write_fails) {
   }
   EXPECT_GE(raw * 4096, 6 * kMiB);
   for (std::uint64_t i = 1; i < pages; i += 2) {
-    ASSERT_EQ(read_back(*device, i * 4096, 4096), compressible(4096, i));
+    ASSERT_EQ(read_back(*device, i * 4096, 4096), compressible_bytes(4096, i));
   }
 }
 
@@ -432,8 +418,9 @@ TEST(Device, compact_packs_what_scattered_discards_leave) {
   const auto device = make(options);
   constexpr std::uint64_t kPages = 16384;
   for (std::uint64_t i = 0; i < kPages; ++i) {
-    ASSERT_EQ(device->write(i * 4096, i % 8 == 7 ? random_bytes(4096, i) : compressible(4096, i)),
-              Errc::ok);
+    ASSERT_EQ(
+        device->write(i * 4096, i % 8 == 7 ? random_bytes(4096, i) : compressible_bytes(4096, i)),
+        Errc::ok);
   }
   for (std::uint64_t i = 0; i < kPages; ++i) {
     if (i % 4 != 3) {
@@ -450,7 +437,7 @@ TEST(Device, compact_packs_what_scattered_discards_leave) {
   EXPECT_LE(after.mem_used_total, after.compr_data_size * 105 / 100 + 2 * kMiB);
   for (std::uint64_t i = 3; i < kPages; i += 4) {
     ASSERT_EQ(read_back(*device, i * 4096, 4096),
-              i % 8 == 7 ? random_bytes(4096, i) : compressible(4096, i));
+              i % 8 == 7 ? random_bytes(4096, i) : compressible_bytes(4096, i));
   }
   EXPECT_EQ(device->compact(), 0U);
 }
@@ -459,7 +446,7 @@ TEST(Queue, a_batch_completes_and_is_delivered_by_reap_alone) {
   const auto device = make(kMiB);
   Queue queue(*device);
   EXPECT_EQ(queue.reap(), nullptr);
-  Bytes data = compressible(8192, 1);
+  Bytes data = compressible_bytes(8192, 1);
   Bytes out(8192);
   std::vector<Request> requests(5);
   requests[0] = {.op = Op::write, .offset = 0, .length = 8192, .buffer = data.data()};
